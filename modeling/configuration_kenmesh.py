@@ -1,0 +1,110 @@
+"""Configuration of a KenMeSH model: sizes, the switches of the paper's ablations, and what lies beyond the paper."""
+
+from typing import Literal
+
+from huggingface_hub.dataclasses import strict
+from transformers import PreTrainedConfig
+
+
+@strict
+class KenMeSHConfig(PreTrainedConfig):
+    r"""Everything needed to build the network without its weights.
+
+    The defaults are the paper's. Sizes of graph buffers are part of the configuration because `from_pretrained`
+    builds the model before it reads a single tensor.
+
+    Args:
+        vocab_size: Words in the embedding table, `[PAD]` (0) and `[UNK]` (1) included.
+        embedding_size: Width of a word vector and of one LSTM direction. Document and label features are twice as wide.
+        num_lstm_layers: Stacked biLSTM layers of a channel.
+        share_channel_lstm: Read title and abstract with the same LSTM.
+        two_channels: Off is ablation (a): title and abstract are read as one text.
+        dilation_rates: One convolution over the abstract for each rate; empty is ablation (b).
+        kernel_size: Width of those convolutions; odd, so that the length stays.
+        hidden_act: Activation after a convolution.
+        residual_convolutions: Add a convolution's input to its output.
+        embedding_dropout: Dropout right after the word embeddings.
+        label_encoder: `"gcn"` builds a label's vector from its name and its place in the hierarchy; `"free"` learns
+            one for each label, which is ablation (c).
+        num_gcn_layers: Graph convolutions over the hierarchy.
+        gcn_act: Activation of a graph convolution.
+        num_label_tokens: Length of the stored list of all label name tokens.
+        num_edges: Parent–child pairs of the hierarchy.
+        mask_labels: Off is ablation (d): the candidates are ignored and every label is attended.
+        label_bias: Learn a bias for each label.
+        num_evidence_features: Numbers that come with each candidate; 0 leaves evidence fusion out.
+        evidence_hidden_size: Units of the small network that reads them beside a linear function; 0 for none.
+        loss_labels: Labels the loss runs over: `"all"`, `"candidates"`, or `"sampled"` (candidates, gold labels and
+            `num_sampled_negatives` random others).
+        num_sampled_negatives: See `loss_labels`.
+        attention_chunk_elements: Bound on the size of one block of attention scores when every label is attended.
+        max_title_tokens: Titles are cut here.
+        max_abstract_tokens: Abstracts are cut here.
+        initializer_range: Standard deviation of freshly drawn weights.
+    """
+
+    model_type = "kenmesh"
+
+    vocab_size: int = 50_000
+    embedding_size: int = 200
+    num_lstm_layers: int = 1
+    share_channel_lstm: bool = False
+    two_channels: bool = True
+    dilation_rates: list[int] | tuple[int, ...] = (1, 2, 3)
+    kernel_size: int = 3
+    hidden_act: str = "relu"
+    residual_convolutions: bool = False
+    embedding_dropout: float | int = 0.2
+    label_encoder: Literal["gcn", "free"] = "gcn"
+    num_gcn_layers: int = 2
+    gcn_act: str = "relu"
+    num_label_tokens: int = 0
+    num_edges: int = 0
+    mask_labels: bool = True
+    label_bias: bool = False
+    num_evidence_features: int = 0
+    evidence_hidden_size: int = 32
+    loss_labels: Literal["all", "candidates", "sampled"] = "all"
+    num_sampled_negatives: int = 1000
+    attention_chunk_elements: int = 4_194_304
+    max_title_tokens: int = 100
+    max_abstract_tokens: int = 400
+    initializer_range: float = 0.02
+    pad_token_id: int | None = 0
+
+    def validate_sizes(self):
+        """Names the field that cannot be, and what it may be."""
+        at_least = {
+            1: ("vocab_size", "embedding_size", "num_lstm_layers", "kernel_size", "attention_chunk_elements"),
+            0: (
+                "num_gcn_layers",
+                "num_label_tokens",
+                "num_edges",
+                "num_evidence_features",
+                "evidence_hidden_size",
+                "num_sampled_negatives",
+            ),
+        }
+        for least, names in at_least.items():
+            for name in names:
+                if getattr(self, name) < least:
+                    raise ValueError(f"`{name}` is {getattr(self, name)}; it must be at least {least}.")
+        if self.kernel_size % 2 == 0:
+            raise ValueError(f"`kernel_size` is {self.kernel_size}; it must be odd to keep the length of the text.")
+        if any(rate < 1 for rate in self.dilation_rates):
+            raise ValueError(f"`dilation_rates` is {list(self.dilation_rates)}; every rate must be at least 1.")
+        if not 0 <= self.embedding_dropout < 1:
+            raise ValueError(f"`embedding_dropout` is {self.embedding_dropout}; it must be in [0, 1).")
+
+    @property
+    def hidden_size(self) -> int:
+        """Width of document and label features: two directions, or name features beside graph features."""
+        return 2 * self.embedding_size
+
+    @property
+    def num_hidden_layers(self) -> int:
+        """Convolution levels above the biLSTM, whose output is the first hidden state."""
+        return len(self.dilation_rates)
+
+
+__all__ = ["KenMeSHConfig"]
