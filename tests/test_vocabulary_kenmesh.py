@@ -7,8 +7,9 @@ import pytest
 
 from kenmesh_hf.modeling.vocabulary_kenmesh import CATEGORIES, CHECK_TAGS, VOCABULARY_FILE, MeshVocabulary
 
-# A small invented hierarchy. "Fever" sits in two places, "Male" in none; C02.300 has no descriptor of its own,
-# so "Lost Child" hangs from C02; "Twice Below" is below "Fever" in both places; "Own Parent" is below itself.
+# A small invented hierarchy. "Fever" sits in two places, "Male" in none; C02.300 has no descriptor of its
+# own, so "Lost Child" hangs from C02; "Twice Below" is below "Fever" in both places; "Own Parent" is
+# below itself.
 ROWS = [
     ("D000001", "Disorders", ("Disorder",), ("C01",)),
     ("D000002", "Fever", ("Fevers", "Pyrexia, High"), ("C01.100", "C02.200")),
