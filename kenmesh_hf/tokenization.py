@@ -37,8 +37,8 @@ def build_vocabulary_words(
     kept = {word for text in required for word in content_words(text)}
     if max_size is not None and len(kept) > max_size:
         raise InputError(
-            f"The vocabulary may hold {max_size:,} words, but the names that must be in it have {len(kept):,} words. "
-            f"Raise the size to {len(kept):,} or more."
+            f"The vocabulary may hold {max_size:,} words, but the names that must be in it have "
+            f"{len(kept):,} words. Raise the size to {len(kept):,} or more."
         )
     frequent = [word for word, count in counts.items() if count >= min_count and word not in kept]
     frequent.sort(key=lambda word: (-counts[word], word))
@@ -49,10 +49,11 @@ def build_vocabulary_words(
 def build_tokenizer(words: Iterable[str], model_max_length: int = 400) -> PreTrainedTokenizerFast:
     """Make the fast tokenizer: `[PAD]` is 0, `[UNK]` is 1, `words` follow in their order.
 
-    A word outside the vocabulary becomes `[UNK]` and keeps its place and offsets: the network sees that something
-    stood there, and the length of a text does not depend on the vocabulary. Stop words, single characters and
-    punctuation give no token. Literal "[PAD]" or "[UNK]" in a text is ordinary text. The result is saved and loaded
-    by `AutoTokenizer` with no code of this package, and `encode_words` gives the same ids.
+    A word outside the vocabulary becomes `[UNK]` and keeps its place and offsets: the network sees that
+    something stood there, and the length of a text does not depend on the vocabulary. Stop words, single
+    characters and punctuation give no token. Literal "[PAD]" or "[UNK]" in a text is ordinary text. The
+    result is saved and loaded by `AutoTokenizer` with no code of this package; `encode_words` gives the same
+    ids.
 
     Args:
         words: Distinct words in the form in which `content_words` gives them.
@@ -64,7 +65,7 @@ def build_tokenizer(words: Iterable[str], model_max_length: int = 400) -> PreTra
             raise InputError(f"The vocabulary has the word {word!r} twice. Give each word once.")
         if content_words(word) != [word]:
             raise InputError(
-                f"The vocabulary has {word!r}, which no text can give. Take words from build_vocabulary_words."
+                f"The vocabulary has {word!r}, which no text gives. Take words from build_vocabulary_words."
             )
         vocab[word] = len(vocab)
     backend = Tokenizer(models.WordLevel(vocab, unk_token=UNK_TOKEN))

@@ -7,15 +7,15 @@ from collections.abc import Iterable, Mapping
 PAD_TOKEN = "[PAD]"
 UNK_TOKEN = "[UNK]"
 
-# Python and the tokenizers library know different versions of Unicode, and versions of Python differ too. So the
-# alphabet is spelled out as ranges on which all of them agree, instead of \w, \d or \p{L}.
-# What may be read at all: Latin, Greek, Cyrillic, Armenian, Hebrew, Arabic, Devanagari, Thai, Hangul, CJK, their
-# compatibility forms, symbols and punctuation. Any other character separates words.
+# Python and the tokenizers library know different versions of Unicode, and versions of Python differ too. So
+# the alphabet is spelled out as ranges on which all of them agree, instead of \w, \d or \p{L}.
+# What may be read at all: Latin, Greek, Cyrillic, Armenian, Hebrew, Arabic, Devanagari, Thai, Hangul, CJK,
+# their compatibility forms, symbols and punctuation. Any other character separates words.
 _READ = (
     "\x00-\u06ff\u0900-\u097f\u0e00-\u0e7f\u1100-\u11ff\u1d00-\u1dbf\u1e00-\u32fe\u3300-\ua48f\uac00-\ud7ff"
     "\uf900-\ufffd\U0001d400-\U0001d7ff\U00020000-\U0003fffd"
 )
-# Characters nobody sees: soft hyphen, zero-width characters, word joiner, byte order mark, variation selectors.
+# Characters nobody sees: soft hyphen, zero-width characters, byte order mark, variation selectors.
 INVISIBLE_PATTERN = "[\u00ad\u200b-\u200d\u2060\ufe00-\ufe0f\ufeff]"
 UNREAD_PATTERN = f"[^{_READ}]"
 
@@ -38,8 +38,8 @@ _MARKS = (
 
 
 def _word_pattern(letters: str, marks: str = "") -> str:
-    # A run of letters and digits. A hyphen joins two runs before a digit or after a number that stands first, so
-    # that il-6, covid-19 and 5-ht stay whole while double-blind and p53-dependent become two ordinary words.
+    # A run of letters and digits. A hyphen joins two runs before a digit or after a number that stands first,
+    # so that il-6, covid-19 and 5-ht stay whole while double-blind and p53-dependent are two words each.
     run = f"[{letters}][{letters}{marks}]*"
     return f"(?:[0-9]+-)*{run}(?:-(?=[0-9]){run})*"
 
@@ -47,18 +47,19 @@ def _word_pattern(letters: str, marks: str = "") -> str:
 WORD_PATTERN = _word_pattern(_LETTERS, _MARKS)
 
 STOP_WORDS = frozenset(
-    """a about above after again against all also although always am among an and any are as at be because been
-    before being below between both but by can cannot could did do does doing done down due during each either et
-    etc for from further furthermore had has have having he hence her here hers herself him himself his how however
-    i ie if in into is it its itself just like many may me might more moreover most much must my myself neither no
-    nor not of off often on once one only or other others our ours ourselves out over own per same she should since
-    so some such than that the their theirs them themselves then there thereby therefore these they this those though
-    through thus to too toward towards under until up upon very via was we were what when where whereas whether which
-    while who whom whose why will with within without would yet you your yours""".split()
+    """a about above after again against all also although always am among an and any are as at be
+    because been before being below between both but by can cannot could did do does doing done down due
+    during each either et etc for from further furthermore had has have having he hence her here hers
+    herself him himself his how however i ie if in into is it its itself just like many may me might more
+    moreover most much must my myself neither no nor not of off often on once one only or other others
+    our ours ourselves out over own per same she should since so some such than that the their theirs
+    them themselves then there thereby therefore these they this those though through thus to too toward
+    towards under until up upon very via was we were what when where whereas whether which while who whom
+    whose why will with within without would yet you your yours""".split()
 )
 
-# Replaced in this order after NFKC and lower-casing. Python writes a final sigma where the tokenizers library does
-# not; the other is the typographic hyphen of "covid‐19" (NFKC turns the non-breaking one into it).
+# Replaced in this order after NFKC and lower-casing. Python writes a final sigma where the tokenizers library
+# does not; the other is the typographic hyphen of "covid\u201019" (NFKC turns the non-breaking one into it).
 REPLACEMENTS = (("\u03c2", "\u03c3"), ("\u2010", "-"))
 
 _WORD = re.compile(WORD_PATTERN)
@@ -101,6 +102,6 @@ def encode_words(
 
 
 def clear_tokenizer_state(tokenizer) -> None:
-    """Make a fast tokenizer forget the truncation and padding of its last call, which it would save as its own."""
+    """Make a fast tokenizer forget the truncation and padding of its last call; it would save them."""
     tokenizer.backend_tokenizer.no_truncation()
     tokenizer.backend_tokenizer.no_padding()
