@@ -6,6 +6,18 @@ from huggingface_hub.dataclasses import strict
 from transformers import PreTrainedConfig
 
 
+# Where a Hub user's `trust_remote_code=True` finds the classes of a saved model.
+REMOTE_CLASSES = {
+    "AutoConfig": "configuration_kenmesh.KenMeSHConfig",
+    "AutoModel": "modeling_kenmesh.KenMeSHForMeSHIndexing",
+    "AutoModelForSequenceClassification": "modeling_kenmesh.KenMeSHForMeSHIndexing",
+    "AutoProcessor": "processing_kenmesh.KenMeSHProcessor",
+}
+REMOTE_PIPELINES = {
+    "mesh-indexing": {"impl": "pipeline_kenmesh.MeSHIndexingPipeline", "pt": ["AutoModel"], "type": "text"}
+}
+
+
 @strict
 class KenMeSHConfig(PreTrainedConfig):
     r"""Everything needed to build the network without its weights.
@@ -38,8 +50,6 @@ class KenMeSHConfig(PreTrainedConfig):
             `num_sampled_negatives` random others).
         num_sampled_negatives: See `loss_labels`.
         attention_chunk_elements: Bound on the size of one block of attention scores when every label is attended.
-        max_title_tokens: Titles are cut here.
-        max_abstract_tokens: Abstracts are cut here.
         initializer_range: Standard deviation of freshly drawn weights.
     """
 
@@ -67,10 +77,18 @@ class KenMeSHConfig(PreTrainedConfig):
     loss_labels: Literal["all", "candidates", "sampled"] = "all"
     num_sampled_negatives: int = 1000
     attention_chunk_elements: int = 4_194_304
-    max_title_tokens: int = 100
-    max_abstract_tokens: int = 400
     initializer_range: float = 0.02
     pad_token_id: int | None = 0
+
+    def __post_init__(self, **kwargs):
+        # With the package installed its own pipeline is registered, and `pipeline()` would demand trust_remote_code
+        # as long as the configuration names one to download.
+        if not __name__.startswith("transformers_modules."):
+            kwargs.pop("custom_pipelines", None)
+        super().__post_init__(**kwargs)
+
+    def to_dict(self):
+        return super().to_dict() | {"auto_map": REMOTE_CLASSES, "custom_pipelines": REMOTE_PIPELINES}
 
     def validate_sizes(self):
         """Names the field that cannot be, and what it may be."""

@@ -1,0 +1,243 @@
+"""`pipeline("mesh-indexing")`: articles in, MeSH descriptors with scores and reasons out."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import torch
+from transformers import Pipeline
+
+from .modeling_kenmesh import UNSCORED
+from .processing_kenmesh import pad_batch
+
+FIELDS = ("title", "abstract", "journal", "pmid")
+# Articles are sorted by length within this many batches: little padding, and still a constant memory.
+SORTED_BATCHES = 8
+
+
+def as_article(value: Any) -> dict[str, str]:
+    """A string, or a mapping with any of title, abstract, journal and pmid → the four fields.
+
+    The first line of a string of several lines is the title; a single line is an abstract.
+    """
+    if isinstance(value, str):
+        title, newline, rest = value.strip().partition("\n")
+        value = {"title": title, "abstract": rest} if newline else {"abstract": title}
+    if not isinstance(value, Mapping):
+        raise ValueError(
+            f"An article is a string or a dict with title, abstract, journal and pmid, but this is {value!r}."
+        )
+    return {field: str(value.get(field) or "") for field in FIELDS}
+
+
+def batches(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
+    """Consecutive lists of at most `size` items."""
+    iterator = iter(items)
+    while batch := list(islice(iterator, size)):
+        yield batch
+
+
+class MeSHIndexingPipeline(Pipeline):
+    """Tags articles with MeSH descriptors.
+
+    A call takes one article or many (a list, a generator, a `datasets` column) and these options:
+
+    Args:
+        top_k: Most tags an article gets. Given alone, the best ones whatever their score.
+        threshold: Least score of a tag; without it (and without `top_k`) the model's own thresholds, or 0.5, decide.
+        preset: `"precision"` or `"recall"`: another of the model's own thresholds.
+        include: Only these descriptors (`"D006801"`) or branches (`"C04"`), all below them included.
+        exclude: Never these descriptors or branches.
+        check_tags: Whether check tags (Humans, Male, Adult …) may be given.
+        evidence: Say why: words, neighbours, journal share and matched term of each tag.
+        evidence_words: Most words named for a tag.
+        batch_size: Articles the network reads at once.
+    """
+
+    _load_processor = True
+    _load_tokenizer = False
+    _load_image_processor = False
+    _load_video_processor = False
+    _load_feature_extractor = False
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        vocabulary = self.processor.vocabulary
+        if vocabulary is None:
+            raise ValueError("The processor has no MeSH vocabulary, so labels have no names; save one with the model.")
+        id2label = self.model.config.id2label
+        if len(id2label) != len(vocabulary) or any(id2label[i] != ui for i, ui in enumerate(vocabulary.uis)):
+            raise ValueError(
+                f"The weights know {len(id2label)} labels that are not the {len(vocabulary)} descriptors of the "
+                "vocabulary beside them; the two come from different models."
+            )
+        self.model.eval()
+
+    def _sanitize_parameters(self, batch_size: int | None = None, evidence: bool | None = None, **choice):
+        known = {"top_k", "threshold", "preset", "include", "exclude", "check_tags", "evidence_words"}
+        unknown = choice.keys() - known
+        if unknown:
+            raise TypeError(f"Unknown option {sorted(unknown)[0]!r}; the options are {', '.join(sorted(known))}.")
+        forward = {} if evidence is None else {"evidence": evidence}
+        return {}, {}, {name: value for name, value in choice.items() if value is not None} | forward
+
+    def __call__(self, inputs: Any, **options) -> Any:
+        """Tags of one article as a list, of a list of articles as a list of lists, else as a generator of lists."""
+        size = options.pop("batch_size", None) or self._batch_size or 32
+        choice = self._postprocess_params | self._sanitize_parameters(**options)[2]
+        self._check_choice(choice)
+        if isinstance(inputs, (str, Mapping)):
+            return next(self._tag_all([inputs], 1, choice))
+        tags = self._tag_all(inputs, size, choice)
+        return list(tags) if isinstance(inputs, Sequence) else tags
+
+    def _check_choice(self, choice: dict[str, Any]):
+        threshold, top_k = choice.get("threshold"), choice.get("top_k")
+        if threshold is not None and not 0 <= threshold <= 1:
+            raise ValueError(f"`threshold` is {threshold}; scores are probabilities, so it must be in [0, 1].")
+        if top_k is not None and top_k < 1:
+            raise ValueError(f"`top_k` is {top_k}; it must be at least 1.")
+        self._least_logits(choice)
+
+    def _tag_all(self, inputs: Iterable[Any], size: int, choice: dict[str, Any]) -> Iterator[list[dict[str, Any]]]:
+        least = self._least_logits(choice)
+        for window in batches(inputs, size * SORTED_BATCHES):
+            articles = [as_article(item) for item in window]
+            order = sorted(range(len(articles)), key=lambda i: len(articles[i]["abstract"]))
+            tags: dict[int, list[dict[str, Any]]] = {}
+            for positions in batches(order, size):
+                batch = self.preprocess([articles[i] for i in positions])
+                outputs = self.forward(batch)
+                tags.update(zip(positions, self.postprocess(outputs, least=least, **choice), strict=True))
+            yield from (tags[i] for i in range(len(articles)))
+
+    def preprocess(self, articles: list[dict[str, str]]) -> dict[str, Any]:
+        fields = {field: [article[field] for article in articles] for field in FIELDS}
+        return {"articles": articles, "inputs": pad_batch(self.processor.encode(**fields))}
+
+    def _forward(self, batch: dict[str, Any]) -> dict[str, Any]:
+        return batch | {"logits": self.model(**batch["inputs"]).logits}
+
+    def postprocess(
+        self,
+        outputs: dict[str, Any],
+        least: np.ndarray,
+        top_k: int | None = None,
+        evidence: bool = False,
+        evidence_words: int = 8,
+        **choice,
+    ) -> list[list[dict[str, Any]]]:
+        chosen = [choose_labels(row, least, top_k) for row in outputs["logits"].float().numpy(force=True)]
+        tags = [[self._tag(label, score) for label, score in zip(*row, strict=True)] for row in chosen]
+        if evidence:
+            self._add_evidence(outputs, tags, [labels for labels, _ in chosen], evidence_words)
+        return tags
+
+    def _least_logits(self, choice: dict[str, Any]) -> np.ndarray:
+        """Least logit at which each label becomes a tag; infinite for labels that were not asked for."""
+        vocabulary, thresholds = self.processor.vocabulary, self.processor.thresholds
+        labels = np.arange(len(vocabulary))
+        if choice.get("threshold") is None and choice.get("preset") is None and choice.get("top_k") is not None:
+            least = np.zeros(len(labels))
+        elif choice.get("threshold") is not None:
+            least = np.full(len(labels), choice["threshold"], np.float64)
+        elif thresholds is not None:
+            least = thresholds.of(labels, choice.get("preset")).astype(np.float64)
+        elif choice.get("preset") is not None:
+            raise ValueError("This model has no thresholds of its own, so no presets; use `threshold` instead.")
+        else:
+            least = np.full(len(labels), 0.5)
+        with np.errstate(divide="ignore"):
+            least = np.maximum(np.log(least) - np.log1p(-least), UNSCORED / 2)
+        allowed = np.ones(len(labels), bool)
+        if choice.get("include"):
+            allowed[:] = False
+            allowed[self._labels_in(choice["include"])] = True
+        if choice.get("exclude"):
+            allowed[self._labels_in(choice["exclude"])] = False
+        if choice.get("check_tags") is False:
+            allowed[vocabulary.check_tags] = False
+        return np.where(allowed, least, np.inf)
+
+    def _labels_in(self, branches: str | Sequence[str]) -> np.ndarray:
+        branches = [branches] if isinstance(branches, str) else branches
+        return np.concatenate([self.processor.vocabulary.labels_in(branch) for branch in branches])
+
+    def _tag(self, label: int, score: float) -> dict[str, Any]:
+        vocabulary = self.processor.vocabulary
+        return {
+            "ui": vocabulary.uis[label],
+            "name": vocabulary.names[label],
+            "score": float(score),
+            "tree_numbers": list(vocabulary.tree_numbers[label]),
+        }
+
+    def _add_evidence(
+        self,
+        outputs: dict[str, Any],
+        tags: list[list[dict[str, Any]]],
+        labels: list[np.ndarray],
+        words: int,
+    ):
+        most = max(map(len, labels))
+        if not most:
+            return
+        asked = torch.zeros(len(labels), most, dtype=torch.long)
+        for row, found in zip(asked, labels, strict=True):
+            row[: len(found)] = torch.from_numpy(found)
+        with torch.inference_mode():
+            inputs = self._ensure_tensor_on_device(outputs["inputs"], self.device)
+            attentions = self.model(**inputs, attention_label_ids=asked.to(self.device)).attentions
+        attention = torch.cat(attentions, dim=-1).float().numpy(force=True)
+        title_width = outputs["inputs"]["title_input_ids"].shape[1]
+        for article, row, found, weights in zip(outputs["articles"], tags, labels, attention, strict=True):
+            places = self._word_places(article, title_width, attention.shape[-1])
+            reasons = self._reasons(article, found)
+            for tag, reason, weight in zip(row, reasons, weights, strict=False):
+                tag["evidence"] = {"words": strongest_words(article, places, weight, words)} | reason
+
+    def _word_places(self, article: dict[str, str], title_width: int, width: int) -> list[tuple[str, int, int] | None]:
+        """Field and character span of each attended position; None at padding."""
+        limits = {"title": self.processor.max_title_tokens, "abstract": self.processor.max_abstract_tokens}
+        places: list[tuple[str, int, int] | None] = [None] * width
+        for field, first in (("title", 0), ("abstract", title_width)):
+            encoded = self.processor.tokenizer(article[field], return_offsets_mapping=True)
+            for position, (start, end) in enumerate(encoded["offset_mapping"][: limits[field]]):
+                places[first + position] = (field, start, end)
+        return places
+
+    def _reasons(self, article: dict[str, str], labels: np.ndarray) -> list[dict[str, Any]]:
+        if self.processor.candidates is None:
+            return [{"neighbours": [], "journal": None, "term": None} for _ in labels]
+        return self.processor.candidates.explain(**article, labels=labels)
+
+    def save_pretrained(self, save_directory: str, **kwargs):
+        """Saves the model and everything of the processor: a folder that can be loaded or pushed as it is."""
+        self.model.save_pretrained(save_directory, **kwargs)
+        self.processor.save_pretrained(save_directory)
+
+
+def choose_labels(logits: np.ndarray, least: np.ndarray, top_k: int | None) -> tuple[np.ndarray, np.ndarray]:
+    """Labels whose logit reaches its least value, best first, and their probabilities."""
+    labels = np.flatnonzero(logits >= least)
+    labels = labels[np.argsort(-logits[labels], kind="stable")][:top_k]
+    return labels, 1 / (1 + np.exp(-logits[labels]))
+
+
+def strongest_words(
+    article: dict[str, str], places: list[tuple[str, int, int] | None], weights: np.ndarray, most: int
+) -> list[dict[str, Any]]:
+    """The words a label attends to most, each with where it stands and its share of its field's attention."""
+    words = []
+    for position in np.argsort(-weights, kind="stable")[:most]:
+        if places[position] is None or weights[position] <= 0:
+            continue
+        field, start, end = places[position]
+        word = article[field][start:end]
+        weight = float(weights[position])
+        words.append({"word": word, "field": field, "start": start, "end": end, "weight": weight})
+    return words
+
+
+__all__ = ["MeSHIndexingPipeline"]

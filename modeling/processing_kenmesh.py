@@ -1,0 +1,219 @@
+"""From an article's fields to everything the network takes: word ids, candidate labels and their evidence."""
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from huggingface_hub import snapshot_download
+from transformers import BatchFeature, ProcessorMixin
+from transformers.utils import logging
+
+from .candidates_kenmesh import KenMeSHCandidates
+from .checksums_kenmesh import check_checksums, write_checksums
+from .text_kenmesh import clear_tokenizer_state, encode_words
+from .thresholds_kenmesh import THRESHOLDS_NAME, Thresholds
+from .vocabulary_kenmesh import VOCABULARY_FILE, MeshVocabulary
+
+logger = logging.get_logger(__name__)
+
+Texts = str | None | Sequence[str | None]
+HUB_OPTIONS = ("cache_dir", "force_download", "local_files_only", "revision", "token")
+
+
+def as_list(values: Texts, length: int) -> list[str]:
+    """One text or many, some of them missing → one string for each article."""
+    if values is None or isinstance(values, str):
+        values = [values] * length
+    if len(values) != length:
+        raise ValueError(f"Got {len(values)} values for {length} articles; give every field once for each article.")
+    return ["" if value is None else str(value) for value in values]
+
+
+def pad_rows(rows: Sequence[Any], fill: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+    """Rows of different length → one tensor `(batch, longest, …)` and the mask `(batch, longest)` of what is real."""
+    rows = [np.asarray(row) for row in rows]
+    shape = max((row.shape for row in rows), key=len)[1:]
+    lengths = np.array([len(row) for row in rows])
+    mask = np.arange(max(1, lengths.max())) < lengths[:, None]
+    filled = [row for row in rows if len(row)]
+    padded = np.full((*mask.shape, *shape), fill, np.float32 if filled and filled[0].dtype.kind == "f" else np.int64)
+    if filled:
+        padded[mask] = np.concatenate(filled)
+    return torch.from_numpy(padded), torch.from_numpy(mask)
+
+
+def pad_batch(rows: Sequence[Mapping[str, Any]]) -> dict[str, torch.Tensor]:
+    """Encoded articles → the model's inputs.
+
+    Args:
+        rows: For each article `input_ids` and, where there are any, `title_input_ids`, `candidate_ids` with
+            `candidate_features`, and `labels`.
+    """
+    batch = {}
+    for name, mask_name in {
+        "input_ids": "attention_mask",
+        "title_input_ids": "title_attention_mask",
+        "candidate_ids": "candidate_mask",
+    }.items():
+        if name in rows[0]:
+            batch[name], batch[mask_name] = pad_rows([row[name] for row in rows])
+    if "candidate_features" in rows[0]:
+        batch["candidate_features"] = pad_rows([row["candidate_features"] for row in rows])[0].float()
+    if "labels" in rows[0]:
+        batch["labels"] = pad_rows([row["labels"] for row in rows], fill=-100)[0]
+    return batch
+
+
+class KenMeSHProcessor(ProcessorMixin):
+    """Tokenizer, candidate generator, vocabulary and thresholds of one model.
+
+    Args:
+        tokenizer: The word-level tokenizer.
+        max_title_tokens: Titles are cut here.
+        max_abstract_tokens: Abstracts are cut here.
+        candidates: Proposes labels for an article; without it the network looks at every label.
+        vocabulary: Names and places of the labels.
+        thresholds: Cut between tags and no tags.
+    """
+
+    attributes = ["tokenizer"]
+    tokenizer_class = "AutoTokenizer"
+
+    def __init__(
+        self,
+        tokenizer,
+        max_title_tokens: int = 100,
+        max_abstract_tokens: int = 400,
+        candidates: KenMeSHCandidates | None = None,
+        vocabulary: MeshVocabulary | None = None,
+        thresholds: Thresholds | None = None,
+    ):
+        super().__init__(tokenizer)
+        self.max_title_tokens = max_title_tokens
+        self.max_abstract_tokens = max_abstract_tokens
+        # Public attributes are written to processor_config.json; these have files of their own.
+        self._candidates = candidates
+        self._vocabulary = vocabulary
+        self._thresholds = thresholds
+        self._word_ids: dict[str, int] | None = None
+        self._check_labels()
+
+    candidates = property(lambda self: self._candidates)
+    vocabulary = property(lambda self: self._vocabulary)
+    thresholds = property(lambda self: self._thresholds)
+
+    @property
+    def word_ids(self) -> dict[str, int]:
+        """Id of each word the tokenizer knows."""
+        if self._word_ids is None:
+            self._word_ids = self.tokenizer.get_vocab()
+        return self._word_ids
+
+    @property
+    def model_input_names(self) -> list[str]:
+        names = ["input_ids", "attention_mask", "title_input_ids", "title_attention_mask"]
+        return names + ["candidate_ids", "candidate_mask", "candidate_features"] * (self._candidates is not None)
+
+    def encode(
+        self, title: Texts = None, abstract: Texts = None, journal: Texts = None, pmid: Texts = None
+    ) -> list[dict[str, Any]]:
+        """Encoded articles, not yet padded; see `__call__`."""
+        given = [field for field in (title, abstract, journal, pmid) if field is not None]
+        if not given:
+            raise ValueError("There is nothing to read: give a title, an abstract, or lists of them.")
+        length = next((len(field) for field in given if not isinstance(field, str)), 1)
+        titles, abstracts, journals, pmids = (as_list(field, length) for field in (title, abstract, journal, pmid))
+        rows: list[dict[str, Any]] = [
+            {"title_input_ids": title_ids, "input_ids": abstract_ids}
+            for title_ids, abstract_ids in zip(
+                encode_words(titles, self.word_ids, self.max_title_tokens),
+                encode_words(abstracts, self.word_ids, self.max_abstract_tokens),
+                strict=True,
+            )
+        ]
+        if self._candidates is None:
+            logger.warning_once("This processor has no candidate index: every label is scored, which is slower.")
+            return rows
+        found = self._candidates(titles, abstracts, journals, pmids)
+        for position, row in enumerate(rows):
+            row["candidate_ids"], row["candidate_features"] = found.row(position)
+        return rows
+
+    def __call__(
+        self,
+        title: Texts = None,
+        abstract: Texts = None,
+        journal: Texts = None,
+        pmid: Texts = None,
+        **kwargs,
+    ) -> BatchFeature:
+        """Everything the model takes, for one article or many, as padded tensors.
+
+        Args:
+            title: Title or titles; may be missing.
+            abstract: Abstract or abstracts; may be missing.
+            journal: Journal title, abbreviation or NLM id; may be missing or unknown.
+            pmid: PMIDs, by which an article that is in the index is kept from finding itself.
+        """
+        return BatchFeature(pad_batch(self.encode(title, abstract, journal, pmid)))
+
+    def save_pretrained(self, save_directory: str | os.PathLike, push_to_hub: bool = False, **kwargs) -> list[str]:
+        """Writes every part and the code that reads it, with checksums.
+
+        Save the model to the same folder first, so that its weights get a checksum too.
+        """
+        clear_tokenizer_state(self.tokenizer)
+        folder = Path(save_directory)
+        folder.mkdir(parents=True, exist_ok=True)
+        for part in (self._candidates, self._vocabulary, self._thresholds):
+            if part is not None:
+                part.save_pretrained(folder)
+        for source in sorted(Path(__file__).parent.glob("*_kenmesh.py")):
+            shutil.copyfile(source, folder / source.name)
+        files = super().save_pretrained(folder, push_to_hub=False, **kwargs)
+        write_checksums(folder)
+        if push_to_hub:
+            self.push_to_hub(kwargs.pop("repo_id", folder.name), **kwargs)
+        return files
+
+    @classmethod
+    def from_pretrained(cls, pretrained_model_name_or_path: str | os.PathLike, **kwargs) -> "KenMeSHProcessor":
+        """Reads the tokenizer and whichever other parts the folder or Hub repository holds."""
+        processor = super().from_pretrained(pretrained_model_name_or_path, **kwargs)
+        folder = Path(pretrained_model_name_or_path)
+        if not folder.is_dir():
+            options = {name: kwargs[name] for name in HUB_OPTIONS if name in kwargs}
+            folder = Path(snapshot_download(str(pretrained_model_name_or_path), **options))
+        check_checksums(folder)
+        if (folder / VOCABULARY_FILE).exists():
+            processor._vocabulary = MeshVocabulary.from_pretrained(folder)
+        if (folder / THRESHOLDS_NAME).exists():
+            processor._thresholds = Thresholds.from_pretrained(folder)
+        if KenMeSHCandidates.is_saved_in(folder):
+            processor._candidates = KenMeSHCandidates.from_pretrained(folder)
+        processor._check_labels()
+        return processor
+
+    def _check_labels(self):
+        """Refuses parts that were made for different sets of labels."""
+        if self._vocabulary is None:
+            return
+        labels = len(self._vocabulary)
+        if self._candidates is not None and self._candidates.num_labels != labels:
+            raise ValueError(
+                f"The candidate index was built for {self._candidates.num_labels} labels, but the vocabulary has "
+                f"{labels}; build the index again with this vocabulary."
+            )
+        if self._thresholds is not None and self._thresholds.per_label is not None:
+            if len(self._thresholds.per_label) != labels:
+                raise ValueError(
+                    f"There are thresholds for {len(self._thresholds.per_label)} labels, but the vocabulary has "
+                    f"{labels}; tune the thresholds again with this vocabulary."
+                )
+
+
+__all__ = ["KenMeSHProcessor"]
