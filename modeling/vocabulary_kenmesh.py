@@ -138,7 +138,10 @@ class MeshVocabulary:
             )
         if len(self._labels) < len(self.uis):
             twice = next(ui for label, ui in enumerate(self.uis) if self._labels[ui] != label)
-            raise ValueError(f"Descriptor {twice} occurs more than once; each must be given once.")
+            first, last = self.uis.index(twice) + 1, self._labels[twice] + 1
+            raise ValueError(
+                f"Descriptor {twice} occurs more than once: as number {first} and number {last}."
+            )
 
     def __len__(self) -> int:
         return len(self.uis)
@@ -259,7 +262,7 @@ class MeshVocabulary:
 
     @classmethod
     def from_table(cls, text: str, source: str, year: int | None = None) -> "MeshVocabulary":
-        """Read what `to_table` writes; also a table without the year's line or without the columns' line.
+        """Read what `to_table` writes; also without the year's or the columns' line, or with more columns.
 
         Args:
             text: the table.
@@ -275,6 +278,9 @@ class MeshVocabulary:
         if body and not _UI.match(body):
             line, _, body = body.partition("\n")
             header, first = line.split("\t"), first + 1
+        else:
+            width = body.partition("\n")[0].count("\t") + 1
+            header += [f"column {number}" for number in range(len(COLUMNS) + 1, width + 1)]
         columns = _split_columns(body, header, first, source)
         notes = {
             ui: note for ui, note in zip(columns["ui"], columns.get(SCOPE_NOTE, ()), strict=False) if note

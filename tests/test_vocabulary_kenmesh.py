@@ -123,13 +123,26 @@ def test_scope_notes_are_saved_when_asked(tmp_path):
     assert MeshVocabulary.from_pretrained(tmp_path).scope_notes == {"D000002": "Raised temperature."}
 
 
+def test_tables_without_headers_and_with_further_columns_are_read():
+    plain = MeshVocabulary.from_table(
+        "D000001\tFever\tHeat|Pyrexia\tC01|C02\nD000002\tRash\t\t\n", "plain.tsv", 2030
+    )
+    assert (plain.year, plain.names, plain.entry_terms[0]) == (2030, ["Fever", "Rash"], ("Heat", "Pyrexia"))
+    wide = MeshVocabulary.from_table("D000001\tFever\t\tC01\t77\nD000002\tRash\t\t\t\n", "wide.tsv")
+    assert (wide.year, wide.names, wide.tree_numbers) == (None, ["Fever", "Rash"], [("C01",), ()])
+    named = MeshVocabulary.from_table(
+        "name\tui\ttree_numbers\tentry_terms\r\nFever\tD000001\tC01\tHeat\r\n", "n.tsv"
+    )
+    assert (named.uis, named.tree_numbers[0], named.entry_terms[0]) == (["D000001"], ("C01",), ("Heat",))
+
+
 def test_an_unknown_year_stays_unknown(tmp_path):
     make_vocabulary(year=None).save_pretrained(tmp_path)
     assert MeshVocabulary.from_pretrained(tmp_path).year is None
 
 
 def test_a_descriptor_given_twice_is_refused():
-    with pytest.raises(ValueError, match="D000001 occurs more than once"):
+    with pytest.raises(ValueError, match="D000001 occurs more than once: as number 1 and number 3"):
         make_vocabulary([ROWS[0], ROWS[1], ROWS[0]])
 
 
