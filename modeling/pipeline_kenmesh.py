@@ -45,7 +45,7 @@ class MeSHIndexingPipeline(Pipeline):
 
     Args:
         top_k: Most tags an article gets. Given alone, the best ones whatever their score.
-        threshold: Least score of a tag; without it (and without `top_k`) the model's own thresholds, or 0.5, decide.
+        threshold: Least score of a tag. Without it and `top_k`, the model's own thresholds (or 0.5) decide.
         preset: `"precision"` or `"recall"`: another of the model's own thresholds.
         include: Only these descriptors (`"D006801"`) or branches (`"C04"`), all below them included.
         exclude: Never these descriptors or branches.
@@ -65,12 +65,12 @@ class MeSHIndexingPipeline(Pipeline):
         super().__init__(*args, **kwargs)
         vocabulary = self.processor.vocabulary
         if vocabulary is None:
-            raise ValueError("The processor has no MeSH vocabulary, so labels have no names; save one with the model.")
+            raise ValueError("The processor has no MeSH vocabulary, so labels have no names.")
         id2label = self.model.config.id2label
         if len(id2label) != len(vocabulary) or any(id2label[i] != ui for i, ui in enumerate(vocabulary.uis)):
             raise ValueError(
-                f"The weights know {len(id2label)} labels that are not the {len(vocabulary)} descriptors of the "
-                "vocabulary beside them; the two come from different models."
+                f"The weights know {len(id2label)} labels that are not the {len(vocabulary)} descriptors of "
+                "the vocabulary beside them; the two come from different models."
             )
         self.model.eval()
 
@@ -78,12 +78,13 @@ class MeSHIndexingPipeline(Pipeline):
         known = {"top_k", "threshold", "preset", "include", "exclude", "check_tags", "evidence_words"}
         unknown = choice.keys() - known
         if unknown:
-            raise TypeError(f"Unknown option {sorted(unknown)[0]!r}; the options are {', '.join(sorted(known))}.")
+            names = ", ".join(sorted(known | {"batch_size", "evidence"}))
+            raise TypeError(f"Unknown option {sorted(unknown)[0]!r}; the options are {names}.")
         forward = {} if evidence is None else {"evidence": evidence}
         return {}, {}, {name: value for name, value in choice.items() if value is not None} | forward
 
     def __call__(self, inputs: Any, **options) -> Any:
-        """Tags of one article as a list, of a list of articles as a list of lists, else as a generator of lists."""
+        """Tags of one article as a list, of a list as a list of lists, of anything else as a generator."""
         size = options.pop("batch_size", None) or self._batch_size or 32
         choice = self._postprocess_params | self._sanitize_parameters(**options)[2]
         self._check_choice(choice)
@@ -95,12 +96,14 @@ class MeSHIndexingPipeline(Pipeline):
     def _check_choice(self, choice: dict[str, Any]):
         threshold, top_k = choice.get("threshold"), choice.get("top_k")
         if threshold is not None and not 0 <= threshold <= 1:
-            raise ValueError(f"`threshold` is {threshold}; scores are probabilities, so it must be in [0, 1].")
+            raise ValueError(f"`threshold` is {threshold}; scores are probabilities, so it must be in 0 … 1.")
         if top_k is not None and top_k < 1:
             raise ValueError(f"`top_k` is {top_k}; it must be at least 1.")
         self._least_logits(choice)
 
-    def _tag_all(self, inputs: Iterable[Any], size: int, choice: dict[str, Any]) -> Iterator[list[dict[str, Any]]]:
+    def _tag_all(
+        self, inputs: Iterable[Any], size: int, choice: dict[str, Any]
+    ) -> Iterator[list[dict[str, Any]]]:
         least = self._least_logits(choice)
         for window in batches(inputs, size * SORTED_BATCHES):
             articles = [as_article(item) for item in window]
@@ -138,14 +141,15 @@ class MeSHIndexingPipeline(Pipeline):
         """Least logit at which each label becomes a tag; infinite for labels that were not asked for."""
         vocabulary, thresholds = self.processor.vocabulary, self.processor.thresholds
         labels = np.arange(len(vocabulary))
-        if choice.get("threshold") is None and choice.get("preset") is None and choice.get("top_k") is not None:
-            least = np.zeros(len(labels))
-        elif choice.get("threshold") is not None:
-            least = np.full(len(labels), choice["threshold"], np.float64)
+        threshold, preset = choice.get("threshold"), choice.get("preset")
+        if threshold is None and preset is None and choice.get("top_k") is not None:
+            threshold = 0.0
+        if threshold is not None:
+            least = np.full(len(labels), threshold, np.float64)
         elif thresholds is not None:
-            least = thresholds.of(labels, choice.get("preset")).astype(np.float64)
-        elif choice.get("preset") is not None:
-            raise ValueError("This model has no thresholds of its own, so no presets; use `threshold` instead.")
+            least = thresholds.of(labels, preset).astype(np.float64)
+        elif preset is not None:
+            raise ValueError("This model has no thresholds of its own, so no presets; use `threshold`.")
         else:
             least = np.full(len(labels), 0.5)
         with np.errstate(divide="ignore"):
@@ -197,7 +201,9 @@ class MeSHIndexingPipeline(Pipeline):
             for tag, reason, weight in zip(row, reasons, weights, strict=False):
                 tag["evidence"] = {"words": strongest_words(article, places, weight, words)} | reason
 
-    def _word_places(self, article: dict[str, str], title_width: int, width: int) -> list[tuple[str, int, int] | None]:
+    def _word_places(
+        self, article: dict[str, str], title_width: int, width: int
+    ) -> list[tuple[str, int, int] | None]:
         """Field and character span of each attended position; None at padding."""
         limits = {"title": self.processor.max_title_tokens, "abstract": self.processor.max_abstract_tokens}
         places: list[tuple[str, int, int] | None] = [None] * width

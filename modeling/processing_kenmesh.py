@@ -29,18 +29,19 @@ def as_list(values: Texts, length: int) -> list[str]:
     if values is None or isinstance(values, str):
         values = [values] * length
     if len(values) != length:
-        raise ValueError(f"Got {len(values)} values for {length} articles; give every field once for each article.")
+        raise ValueError(f"Got {len(values)} values for {length} articles; each article needs one.")
     return ["" if value is None else str(value) for value in values]
 
 
 def pad_rows(rows: Sequence[Any], fill: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
-    """Rows of different length → one tensor `(batch, longest, …)` and the mask `(batch, longest)` of what is real."""
+    """Rows of different length → a tensor `(batch, longest, …)` and the mask of what is real in it."""
     rows = [np.asarray(row) for row in rows]
     shape = max((row.shape for row in rows), key=len)[1:]
     lengths = np.array([len(row) for row in rows])
     mask = np.arange(max(1, lengths.max())) < lengths[:, None]
     filled = [row for row in rows if len(row)]
-    padded = np.full((*mask.shape, *shape), fill, np.float32 if filled and filled[0].dtype.kind == "f" else np.int64)
+    dtype = np.float32 if filled and filled[0].dtype.kind == "f" else np.int64
+    padded = np.full((*mask.shape, *shape), fill, dtype)
     if filled:
         padded[mask] = np.concatenate(filled)
     return torch.from_numpy(padded), torch.from_numpy(mask)
@@ -116,7 +117,9 @@ class KenMeSHProcessor(ProcessorMixin):
     @property
     def model_input_names(self) -> list[str]:
         names = ["input_ids", "attention_mask", "title_input_ids", "title_attention_mask"]
-        return names + ["candidate_ids", "candidate_mask", "candidate_features"] * (self._candidates is not None)
+        return names + ["candidate_ids", "candidate_mask", "candidate_features"] * (
+            self._candidates is not None
+        )
 
     def encode(
         self, title: Texts = None, abstract: Texts = None, journal: Texts = None, pmid: Texts = None
@@ -126,7 +129,9 @@ class KenMeSHProcessor(ProcessorMixin):
         if not given:
             raise ValueError("There is nothing to read: give a title, an abstract, or lists of them.")
         length = next((len(field) for field in given if not isinstance(field, str)), 1)
-        titles, abstracts, journals, pmids = (as_list(field, length) for field in (title, abstract, journal, pmid))
+        titles, abstracts, journals, pmids = (
+            as_list(field, length) for field in (title, abstract, journal, pmid)
+        )
         rows: list[dict[str, Any]] = [
             {"title_input_ids": title_ids, "input_ids": abstract_ids}
             for title_ids, abstract_ids in zip(
@@ -136,7 +141,7 @@ class KenMeSHProcessor(ProcessorMixin):
             )
         ]
         if self._candidates is None:
-            logger.warning_once("This processor has no candidate index: every label is scored, which is slower.")
+            logger.warning_once("This processor proposes no candidates: every label is attended, slowly.")
             return rows
         found = self._candidates(titles, abstracts, journals, pmids)
         for position, row in enumerate(rows):
@@ -161,7 +166,9 @@ class KenMeSHProcessor(ProcessorMixin):
         """
         return BatchFeature(pad_batch(self.encode(title, abstract, journal, pmid)))
 
-    def save_pretrained(self, save_directory: str | os.PathLike, push_to_hub: bool = False, **kwargs) -> list[str]:
+    def save_pretrained(
+        self, save_directory: str | os.PathLike, push_to_hub: bool = False, **kwargs
+    ) -> list[str]:
         """Writes every part and the code that reads it, with checksums.
 
         Save the model to the same folder first, so that its weights get a checksum too.
@@ -181,7 +188,9 @@ class KenMeSHProcessor(ProcessorMixin):
         return files
 
     @classmethod
-    def from_pretrained(cls, pretrained_model_name_or_path: str | os.PathLike, **kwargs) -> "KenMeSHProcessor":
+    def from_pretrained(
+        cls, pretrained_model_name_or_path: str | os.PathLike, **kwargs
+    ) -> "KenMeSHProcessor":
         """Reads the tokenizer and whichever other parts the folder or Hub repository holds."""
         processor = super().from_pretrained(pretrained_model_name_or_path, **kwargs)
         folder = Path(pretrained_model_name_or_path)
@@ -205,14 +214,14 @@ class KenMeSHProcessor(ProcessorMixin):
         labels = len(self._vocabulary)
         if self._candidates is not None and self._candidates.num_labels != labels:
             raise ValueError(
-                f"The candidate index was built for {self._candidates.num_labels} labels, but the vocabulary has "
-                f"{labels}; build the index again with this vocabulary."
+                f"The candidate index was built for {self._candidates.num_labels} labels, but the vocabulary "
+                f"has {labels}; build the index again with this vocabulary."
             )
         if self._thresholds is not None and self._thresholds.per_label is not None:
             if len(self._thresholds.per_label) != labels:
                 raise ValueError(
-                    f"There are thresholds for {len(self._thresholds.per_label)} labels, but the vocabulary has "
-                    f"{labels}; tune the thresholds again with this vocabulary."
+                    f"There are thresholds for {len(self._thresholds.per_label)} labels, but the vocabulary "
+                    f"has {labels}; tune the thresholds again with this vocabulary."
                 )
 
 
