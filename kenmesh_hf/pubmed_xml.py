@@ -1,0 +1,141 @@
+"""PubMed XML: baseline, update and efetch files, read in constant memory."""
+
+import re
+from collections.abc import Iterator
+from xml.etree.ElementTree import fromstring, tostring
+
+from kenmesh_hf.pubmed_fields import PMID, article_of, version_of
+from kenmesh_hf.records import Article, PmidSet
+from kenmesh_hf.sources import Source, decode
+from kenmesh_hf.xml_records import ExpatError, XmlRecord, well_formed, xml_records
+
+TAGS = {
+    "PubmedArticleSet": (b"<PubmedArticle>", b"</PubmedArticle>"),
+    "PubmedArticle": (b"<PubmedArticle>", b"</PubmedArticle>"),
+    "MedlineCitationSet": (b"<MedlineCitation ", b"</MedlineCitation>"),
+    "MedlineCitation": (b"<MedlineCitation ", b"</MedlineCitation>"),
+}
+DELETED = re.compile(rb"<DeleteCitation>(.*?)(?:</DeleteCitation>|\Z)", re.DOTALL)
+BOUNDARY = re.compile(
+    rb"<\?xml.*?\?>|<!--.*?-->|<!DOCTYPE[^>]*>|</?(?:PubmedArticle|MedlineCitation)Set\b[^>]*>", re.DOTALL
+)
+
+
+def read_pubmed_xml(source: Source, root: str, seen: PmidSet | None) -> Iterator[Article]:
+    """Read one PubMed file.
+
+    A light first pass over the PMIDs finds the few that occur in several versions (the highest version wins,
+    among equals the last) and those that the file deletes, so no article has to be held back.
+
+    Args:
+        source: The stream; it is copied to a temporary file if it can be read only once.
+        root: Name of its root element.
+        seen: PMIDs found in newer files, left out here; this file's are added. None reads every version.
+    """
+    opening, closing = TAGS[root]
+    versions = _Versions()
+    if seen is not None:
+        source.keep()
+        for record in xml_records(source, opening, closing, quiet=True):
+            versions.look_at(record)
+    for record in xml_records(source, opening, closing):
+        if record.gap and not record.gap.isspace():
+            _read_gap(record, source, opening)
+        article = _read_record(record, source, opening) if record.data else None
+        if article and (seen is None or versions.keeps(article, record, source, seen)):
+            yield article
+    for pmid in versions.deleted if seen is not None else ():
+        seen.add(pmid)
+
+
+class _Versions:
+    """Which record of each PMID is the newest in one file; remembers only the PMIDs that are special."""
+
+    def __init__(self) -> None:
+        self.deleted: set[str] = set()
+        self._met = PmidSet()
+        self._newest: dict[str, tuple[int, int]] = {}
+
+    def look_at(self, record: XmlRecord) -> None:
+        if b"<DeleteCitation>" in record.gap:
+            self.deleted.update(deleted_pmids(record.gap))
+        found = PMID.search(record.data)
+        if not found:
+            return
+        pmid, version = found[2].decode(), version_of(found[1])
+        known = self._newest.get(pmid)
+        if known or version > 1 or pmid in self._met:
+            self._newest[pmid] = max(known or (0, 0), (version, record.number))
+        self._met.add(pmid)
+
+    def keeps(self, article: Article, record: XmlRecord, source: Source, seen: PmidSet) -> bool:
+        pmid = article.pmid or ""
+        version, number = self._newest.get(pmid, (article.version, record.number))
+        report, where = source.report, f"{source.name}, record {record.number:,}: PMID {pmid}"
+        if number != record.number and version == (article.version or 1):
+            report.skip("duplicate PMID", where)
+        elif number != record.number:
+            report.note("older version of a PMID", where)
+        elif pmid in self.deleted:
+            report.note("deleted by NLM", where)
+        elif pmid in seen:
+            report.note("replaced or deleted by a newer file", where)
+        else:
+            seen.add(pmid)
+            return True
+        return False
+
+
+def deleted_pmids(gap: bytes) -> list[str]:
+    """List the PMIDs of a DeleteCitation element."""
+    return [found[2].decode() for part in DELETED.findall(gap) for found in PMID.finditer(part)]
+
+
+def _read_gap(record: XmlRecord, source: Source, opening: bytes) -> None:
+    """Account for what stands between two records: deletions, books, and damage."""
+    where = f"{source.name}, before record {record.number:,} at byte {record.offset:,}"
+    for pmid in deleted_pmids(record.gap):
+        source.report.deleted.add(pmid)
+    rest = DELETED.sub(b"", record.gap)
+    if b"<PubmedBookArticle>" in rest:
+        source.report.note("book, not an article", where)
+    elif opening in rest:
+        source.report.skip("record cut off", where)
+    elif record.number > 1 and BOUNDARY.sub(b"", rest).strip():
+        source.report.skip("something unknown between records", where)
+    if not record.data and not rest.rstrip().endswith(b">"):
+        source.report.skip("file cut off before its last tag", where)
+
+
+def _read_record(record: XmlRecord, source: Source, opening: bytes) -> Article | None:
+    where = f"{source.name}, record {record.number:,} at byte {record.offset:,}"
+    data = record.data
+    try:
+        data = _checked(data, source, where)
+    except ExpatError as error:
+        source.report.skip("broken XML", f"{where} ({error})")
+        # A record whose end is missing swallows the next one, which may be whole.
+        inner = data.rfind(opening)
+        if inner <= 0:
+            return None
+        try:
+            data = _checked(data[inner:], source, where)
+        except ExpatError:
+            return None
+    article = article_of(data)
+    if article is None:
+        source.report.skip("no PMID", where)
+    return article
+
+
+def _checked(data: bytes, source: Source, where: str) -> bytes:
+    """Give a well-formed record that can be searched; one with comments, CDATA or odd quotes is rewritten."""
+    try:
+        plain = well_formed(data)
+    except ExpatError:
+        text = decode(data, source, where)
+        if text.encode() == data:
+            raise
+        data = text.encode()
+        plain = well_formed(data)
+    return data if plain and b"='" not in data else tostring(fromstring(data))
