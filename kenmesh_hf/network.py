@@ -1,0 +1,113 @@
+"""A fresh network for a processor: its labels, its word vectors, a good start for the evidence weights."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from .errors import MismatchError
+from .modeling.configuration_kenmesh import KenMeSHConfig
+from .modeling.modeling_kenmesh import KenMeSHForMeSHIndexing
+from .modeling.processing_kenmesh import KenMeSHProcessor
+from .modeling.text_kenmesh import UNK_TOKEN, content_words
+from .modeling.vocabulary_kenmesh import MeshVocabulary
+
+# Adds up to a few million candidates, which a logistic regression fits in seconds.
+START_ARTICLES = 4000
+
+
+def label_inputs(vocabulary: MeshVocabulary, word_ids: Mapping[str, int]) -> dict[str, torch.Tensor]:
+    """What the label encoder is given: words of every name, where each name starts, parent–child pairs.
+
+    Words that the tokenizer does not know are left out; a name of such words only is one unknown word.
+    """
+    unknown = word_ids[UNK_TOKEN]
+    names = [
+        [word_ids[word] for word in content_words(name) if word in word_ids] for name in vocabulary.names
+    ]
+    names = [ids or [unknown] for ids in names]
+    starts = np.cumsum([0] + [len(ids) for ids in names[:-1]])
+    return {
+        "token_ids": torch.tensor([word for ids in names for word in ids]),
+        "token_offsets": torch.from_numpy(starts),
+        "edges": torch.from_numpy(vocabulary.edges()),
+    }
+
+
+def label_names(vocabulary: MeshVocabulary) -> dict[str, dict]:
+    """The configuration's two tables between labels and descriptors."""
+    return {
+        "id2label": dict(enumerate(vocabulary.uis)),
+        "label2id": {ui: i for i, ui in enumerate(vocabulary.uis)},
+    }
+
+
+def build_network(
+    processor: KenMeSHProcessor, word_vectors: np.ndarray, evidence: bool = False, **settings: Any
+) -> KenMeSHForMeSHIndexing:
+    """A network that fits the processor.
+
+    Args:
+        processor: Gives the words, the labels and the number of evidence features.
+        word_vectors: First values of the embedding table `(words, dim)`, in the order of the tokenizer's ids.
+        evidence: Whether the numbers of a candidate count.
+        **settings: Further fields of `KenMeSHConfig`.
+    """
+    if len(word_vectors) != len(processor.word_ids):
+        raise MismatchError(
+            f"There are {len(word_vectors)} word vectors for a tokenizer of {len(processor.word_ids)} words; "
+            "prepare both from the same corpus."
+        )
+    labels = label_inputs(processor.vocabulary, processor.word_ids)
+    config = KenMeSHConfig(
+        vocab_size=len(word_vectors),
+        embedding_size=word_vectors.shape[1],
+        num_label_tokens=len(labels["token_ids"]),
+        num_edges=labels["edges"].shape[1],
+        num_evidence_features=len(processor.candidates.feature_names) if evidence else 0,
+        **label_names(processor.vocabulary),
+        **settings,
+    )
+    model = KenMeSHForMeSHIndexing(config)
+    with torch.no_grad():
+        model.kenmesh.word_embeddings.weight.copy_(torch.from_numpy(word_vectors))
+    if config.label_encoder == "gcn":
+        model.kenmesh.set_labels(**labels)
+    return model
+
+
+def start_evidence(model: KenMeSHForMeSHIndexing, rows: Iterable[Mapping[str, Any]]) -> float:
+    """Sets the evidence weights to a logistic regression on training rows: training starts from there.
+
+    Args:
+        model: A network with evidence.
+        rows: Rows with `labels`, `candidate_ids` and `candidate_features`.
+
+    Returns:
+        Mean cross-entropy of the regression.
+    """
+    evidence = model.evidence
+    rows = list(rows)
+    features = [
+        np.asarray(row["candidate_features"]).reshape(-1, model.config.num_evidence_features) for row in rows
+    ]
+    numbers = torch.from_numpy(np.concatenate(features).astype(np.float32))
+    gold = [np.isin(row["candidate_ids"], row["labels"]) for row in rows]
+    targets = torch.from_numpy(np.concatenate(gold)).float()
+    with torch.no_grad():
+        evidence.mean.copy_(numbers.mean(0))
+        evidence.std.copy_(numbers.std(0).clamp(min=1e-6))
+    numbers = (numbers - evidence.mean) / evidence.std
+    optimizer = torch.optim.LBFGS(evidence.linear.parameters(), max_iter=60, line_search_fn="strong_wolfe")
+
+    def loss() -> torch.Tensor:
+        optimizer.zero_grad()
+        value = F.binary_cross_entropy_with_logits(evidence.linear(numbers).squeeze(-1), targets)
+        value = value + 1e-5 * evidence.linear.weight.square().sum()
+        value.backward()
+        return value
+
+    optimizer.step(loss)
+    return float(loss().detach())
