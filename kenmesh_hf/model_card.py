@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub import DatasetCardData, EvalResult, ModelCardData
+from huggingface_hub import EvalResult, ModelCardData
 
 from .errors import InputError
 
@@ -27,7 +27,6 @@ TAGS = (
     "text-classification",
     "kenmesh",
 )
-NLM_TERMS = "https://www.nlm.nih.gov/databases/download/terms_and_conditions.html"
 NOT_MEASURED = "Not measured yet."
 
 # Metric of the package → its type on the Hub and its name for readers.
@@ -96,10 +95,12 @@ def render_model_card(results: Mapping[str, Any], template: str, *, repo_id: str
         "training": lambda: _training(results.get("training", {})),
         "evaluation": lambda: _evaluation(_evaluations(results)),
     }
-    return _fill(template, _model_metadata(results).to_yaml(), writers)
+    return fill_card(template, _model_metadata(results).to_yaml(), writers)
 
 
-def _fill(template: str, metadata: str, writers: Mapping[str, Callable[[], str]]) -> str:
+def fill_card(template: str, metadata: str, writers: Mapping[str, Callable[[], str]]) -> str:
+    """Puts a metadata block on top of a card and calls for each `results` block the writer of its name."""
+
     def fill(block: re.Match[str]) -> str:
         if block[2] not in writers:
             raise InputError(f"The card has a block {block[2]!r}; there are only {', '.join(writers)}.")
@@ -161,11 +162,13 @@ for tag in tagger({{"title": "Aspirin after stroke", "abstract": "…", "journal
 ```"""
 
 
-def _count(number: float) -> str:
+def count(number: float) -> str:
+    """A whole number with its thousands apart."""
     return f"{number:,.0f}"
 
 
-def _table(rows: list[list[str]]) -> str:
+def table(rows: list[list[str]]) -> str:
+    """Rows, the first of them the head, as a Markdown table."""
     lines = ["| " + " | ".join(row) + " |" for row in rows]
     return "\n".join([lines[0], "|---" * len(rows[0]) + "|", *lines[1:]])
 
@@ -173,19 +176,19 @@ def _table(rows: list[list[str]]) -> str:
 def _facts(results: Mapping[str, Any]) -> str:
     titles = {"mesh_year": "MeSH year", "num_labels": "descriptors", "num_parameters": "parameters"}
     rows = [
-        [title, str(results[name]) if name == "mesh_year" else _count(results[name])]
+        [title, str(results[name]) if name == "mesh_year" else count(results[name])]
         for name, title in titles.items()
         if name in results
     ]
-    return _table([["", ""], *rows]) if rows else NOT_MEASURED
+    return table([["", ""], *rows]) if rows else NOT_MEASURED
 
 
 def _training(training: Mapping[str, Any]) -> str:
     lines = [f"- Source: {source}" for source in training.get("sources", [])]
     if "articles" in training:
-        lines.append(f"- Articles the network was trained on: {_count(training['articles'])}")
+        lines.append(f"- Articles the network was trained on: {count(training['articles'])}")
     if "index_articles" in training:
-        lines.append(f"- Articles in the neighbour index: {_count(training['index_articles'])}")
+        lines.append(f"- Articles in the neighbour index: {count(training['index_articles'])}")
     if "split_rule" in training:
         lines.append(f"- Split: {training['split_rule']}")
     return "\n".join(lines) or NOT_MEASURED
@@ -198,97 +201,9 @@ def _evaluation(evaluations: list[Mapping[str, Any]]) -> str:
     for name, (_, title) in METRICS.items():
         values = [evaluation["metrics"].get(name) for evaluation in evaluations]
         if any(value is not None for value in values):
-            form = _count if name == "candidate_size" else "{:.3f}".format
+            form = count if name == "candidate_size" else "{:.3f}".format
             rows.append([f"{title} (`{name}`)", *("" if value is None else form(value) for value in values)])
     articles = [evaluation["metrics"].get("articles") for evaluation in evaluations]
     if all(articles):
-        rows.append(["articles", *map(_count, articles)])
-    return _table(rows)
-
-
-_DATASET_CARD = f"""
-# <!-- title -->
-
-Biomedical articles with their MeSH descriptors, prepared for training a KenMeSH model: word ids, label ids
-and candidate labels of each article.
-
-## Contents
-<!-- results: splits -->
-<!-- /results -->
-
-## Sources and licence
-<!-- results: sources -->
-<!-- /results -->
-
-The citations come from MEDLINE/PubMed and the descriptors from MeSH, courtesy of the U.S. National Library of
-Medicine, whose [terms and conditions]({NLM_TERMS})
-apply: NLM is the source, these data may be older than what NLM offers now, and abstracts may be under the
-copyright of their publishers.
-
-## How it was split
-<!-- results: split -->
-<!-- /results -->
-
-Index, journal table and word weights behind the candidates come from training articles only, and no article
-is its own neighbour.
-"""
-
-
-def render_dataset_card(results: Mapping[str, Any], splits: Mapping[str, int], repo_id: str) -> str:
-    """The card of a prepared dataset.
-
-    Args:
-        results: `mesh_year`, `sources`, `split_rule`, and `candidates`: for each split `candidate_recall` and
-            `candidate_size`. All may be missing.
-        splits: Articles of each split.
-        repo_id: Where the dataset will be found.
-    """
-    candidates = results.get("candidates", {})
-    rows = [["split", "articles", "candidate recall", "candidates an article"]]
-    for split, articles in splits.items():
-        found = candidates.get(split, {})
-        recall = f"{found['candidate_recall']:.3f}" if "candidate_recall" in found else ""
-        size = _count(found["candidate_size"]) if "candidate_size" in found else ""
-        rows.append([split, _count(articles), recall, size])
-    sources = [f"- {source}" for source in results.get("sources", [])]
-    if "mesh_year" in results:
-        sources.append(f"- MeSH {results['mesh_year']}")
-    writers: dict[str, Callable[[], str]] = {
-        "splits": lambda: _table(rows),
-        "sources": lambda: "\n".join(sources) or "- Not recorded.",
-        "split": lambda: results.get("split_rule", "Not recorded."),
-    }
-    template = _DATASET_CARD.replace("<!-- title -->", repo_id.split("/")[-1])
-    return _fill(template, _dataset_metadata(splits, repo_id).to_yaml(), writers)
-
-
-def _dataset_metadata(splits: Mapping[str, int], repo_id: str) -> DatasetCardData:
-    return DatasetCardData(
-        language="en",
-        license="other",
-        license_name="nlm-terms-and-conditions",
-        license_link=NLM_TERMS,
-        pretty_name=repo_id.split("/")[-1],
-        task_categories=["text-classification"],
-        task_ids=["multi-label-classification"],
-        size_categories=[_size_category(sum(splits.values()))],
-        tags=["mesh", "medline", "pubmed", "biomedical"],
-        configs=[
-            {
-                "config_name": "default",
-                "data_files": [{"split": split, "path": f"data/{split}-*.parquet"} for split in splits],
-            }
-        ],
-    )
-
-
-def _size_category(articles: int) -> str:
-    for limit, name in (
-        (1_000, "n<1K"),
-        (10_000, "1K<n<10K"),
-        (100_000, "10K<n<100K"),
-        (1_000_000, "100K<n<1M"),
-    ):
-        if articles < limit:
-            return name
-    return "1M<n<10M" if articles < 10_000_000 else "10M<n<100M"
+        rows.append(["articles", *map(count, articles)])
+    return table(rows)

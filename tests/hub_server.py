@@ -95,7 +95,8 @@ class HubServer(ThreadingHTTPServer):
     Attributes:
         requests: Every request so far, as `"METHOD /path"`.
         drop_puts: How many uploads of large files to cut in the middle, from now on.
-        hold_puts: While set, an upload stops in the middle and `holding` is set; the connection stays open.
+        hold_after: Number of uploads to let through; the next ones stop in the middle, with `holding` set and
+            the connection open.
         hidden: Files that are listed but answer 404.
     """
 
@@ -108,7 +109,7 @@ class HubServer(ThreadingHTTPServer):
         self.requests: list[str] = []
         self.lock = threading.Lock()
         self.drop_puts = 0
-        self.hold_puts = threading.Event()
+        self.hold_after: int | None = None
         self.holding = threading.Event()
         self.hidden: set[str] = set()
 
@@ -124,7 +125,6 @@ class HubServer(ThreadingHTTPServer):
         self.stop()
 
     def stop(self):
-        self.hold_puts.clear()
         self.shutdown()
         self.server_close()
 
@@ -276,14 +276,7 @@ class HubHandler(BaseHTTPRequestHandler):
     def receive_large_file(self, oid: str):
         chunks = self.read_chunks()
         first = next(chunks, b"")
-        with self.server.lock:
-            drop = self.server.drop_puts > 0
-            self.server.drop_puts -= drop
-        if self.server.hold_puts.is_set():
-            self.server.holding.set()
-            self.rfile.read()
-            drop = True
-        if drop:
+        if self.is_cut():
             self.close_connection = True
             return
         content = first + b"".join(chunks)
@@ -291,6 +284,18 @@ class HubHandler(BaseHTTPRequestHandler):
             raise HubError(400, message="content does not match its SHA-256")
         self.server.large_files[oid] = content
         self.send(b"")
+
+    def is_cut(self) -> bool:
+        with self.server.lock:
+            drop = self.server.drop_puts > 0
+            self.server.drop_puts -= drop
+            hold = self.server.hold_after == 0
+            if self.server.hold_after:
+                self.server.hold_after -= 1
+        if hold:
+            self.server.holding.set()
+            self.rfile.read()  # returns when the client is gone
+        return drop or hold
 
     def verify_large_file(self, oid: str):
         known = len(self.server.large_files.get(oid, b"")) == json.loads(self.body)["size"]
