@@ -221,4 +221,4 @@ def mesh_metric(num_labels: int, **options: Any) -> Any:
             gold = LabelSets.from_lists(references, num_labels)
             return score_predictions(scored, gold, scored.scores >= np.float32(threshold), **options)
 
-    return MeshMetric()
+    return MeshMetric(keep_in_memory=True)

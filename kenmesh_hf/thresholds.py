@@ -4,24 +4,23 @@ Micro-F of a decision with `tp` hits among `n` chosen labels is `(1 + β²)·tp 
 counts, so sweeps over sorted scores are exact and need no label matrix.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from .errors import InputError, MismatchError
+from .errors import InputError
 from .label_sets import LabelSets, ScoredLabels, find_hits, row_blocks
+from .label_thresholds import GRID_POINTS, NO_HITS, Entries, f_score, fit_direct, fit_recalibrated, fit_shared
 from .modeling.thresholds_kenmesh import Thresholds
 
 PRESETS = {"precision": 0.5, "recall": 2.0}
-# Strength of the pull to the global behaviour, in gold tags; cross-validation picks one.
-PRIORS = (10.0, 30.0, 100.0)
-# Cells (labels × grid points) that a sweep over labels holds at once.
-SWEEP_CELLS = 1 << 20
-MAX_ROUNDS = 20
-GRID_POINTS = 512
-NO_HITS = "No scored label is a gold label, so no threshold can be chosen; check the candidates."
+# Strengths of the guards that cross-validation chooses from: pseudo-counts in gold tags, and the variance of
+# the labels' miscalibration.
+PRIORS = (30.0, 100.0, 300.0)
+VARIANCES = (0.03, 0.1, 0.3, 1.0)
+Fit = Callable[[Entries, int], np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +51,7 @@ class Sweep:
 
     def f_score(self, beta: float = 1.0) -> np.ndarray:
         """Micro F-beta at each threshold."""
-        return (1 + beta**2) * self.correct / (self.predicted + beta**2 * self.gold)
+        return f_score(self.correct, self.predicted, self.gold, beta)
 
     def best(self, beta: float = 1.0) -> float:
         """The threshold with the highest micro F-beta; of equal ones the highest."""
@@ -79,124 +78,12 @@ def best_threshold(scored: ScoredLabels, gold: LabelSets, *, beta: float = 1.0) 
     return sweep_thresholds(scored, gold).best(beta)
 
 
-@dataclass(frozen=True, eq=False)
-class _Levels:
-    """Scored labels in order of label, with the highest grid threshold that each score reaches.
-
-    Attributes:
-        grid: Thresholds to choose from, rising; index `len(grid)` stands for one that nothing reaches.
-        rows: Article of each entry. Entries that reach no threshold are left out.
-        labels: Label of each entry.
-        levels: Index of the highest threshold that its score reaches.
-        hits: Whether it is a gold label of its article.
-    """
-
-    grid: np.ndarray
-    rows: np.ndarray
-    labels: np.ndarray
-    levels: np.ndarray
-    hits: np.ndarray
-
-    @classmethod
-    def of(cls, scored: ScoredLabels, hits: np.ndarray, points: int) -> Self:
-        """Takes all scores of hits as grid, or `points` quantiles of them where there are more.
-
-        The lowest twentieth of the hits lies among most of the wrong candidates, where no threshold pays;
-        quantiles start above it, which leaves few entries to sweep.
-        """
-        if not hits.any():
-            raise InputError(NO_HITS)
-        right = np.sort(scored.scores[hits])
-        grid = np.unique(right)
-        if len(grid) > points:
-            grid = np.unique(right[np.linspace(len(right) // 20, len(right) - 1, points).astype(np.int64)])
-        entries = np.flatnonzero(scored.scores >= grid[0])
-        entries = entries[np.argsort(scored.label_ids[entries], kind="stable")]
-        levels = np.searchsorted(grid, scored.scores[entries], side="right") - 1
-        return cls(grid, scored.rows_of(entries), scored.label_ids[entries], levels, hits[entries])
-
-    def of_articles(self, inside: np.ndarray) -> Self:
-        """The entries of some articles, `inside` being a bool for each article."""
-        kept = inside[self.rows]
-        return replace(
-            self,
-            rows=self.rows[kept],
-            labels=self.labels[kept],
-            levels=self.levels[kept],
-            hits=self.hits[kept],
-        )
-
-    def curves(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
-        """Hits and predictions of labels `start … stop - 1` at each grid index, both `(labels, grid + 1)`."""
-        block = slice(*np.searchsorted(self.labels, [start, stop]))
-        width = len(self.grid) + 1
-        cells = (self.labels[block].astype(np.int64) - start) * width + self.levels[block]
-        size = (stop - start) * width
-        counts = [np.bincount(kept, minlength=size) for kept in (cells[self.hits[block]], cells)]
-        right, chosen = (c.reshape(-1, width)[:, ::-1].cumsum(1)[:, ::-1] for c in counts)
-        return right, chosen
-
-    def pooled(self) -> tuple[np.ndarray, np.ndarray]:
-        """Hits and predictions at each grid index when it serves all labels."""
-        return replace(self, labels=np.zeros_like(self.labels)).curves(0, 1)
-
-    def thresholds(self, indices: np.ndarray) -> np.ndarray:
-        """The thresholds at these grid indices, float32."""
-        return np.append(self.grid, np.inf).astype(np.float32)[indices]
-
-    def count(self, chosen: np.ndarray) -> tuple[int, int]:
-        """Hits and predictions when label `l` has the grid threshold `chosen[l]`."""
-        selected = self.levels >= chosen[self.labels]
-        return int((selected & self.hits).sum()), int(selected.sum())
-
-
-def _f_score(correct: Any, predicted: Any, gold: int, beta: float) -> Any:
-    return (1 + beta**2) * correct / np.maximum(predicted + beta**2 * gold, 1)
-
-
-def _label_indices(levels: _Levels, gold: int, num_labels: int, prior: float, beta: float) -> np.ndarray:
-    """Grid index of each label's best threshold; labels without an entry get the best global one.
-
-    Micro-F is a ratio of sums over labels, so it is highest where each label by itself maximises `(1 + β²)·tp
-    − F·n` with F the value reached: sweep all labels with the F so far until F stays. Coordinate ascent over
-    labels (Pillai et al. 2013) ends at the same value; here all labels move at once. The prior adds to each
-    label's counts those of all labels together, scaled down to `prior` hits.
-    """
-    pool = levels.pooled()
-    shared = int(np.argmax(_f_score(*pool, gold, beta)))
-    indices = np.full(num_labels, shared)
-    if np.isinf(prior):
-        return indices
-    used, compact = np.unique(levels.labels, return_inverse=True)
-    own = replace(levels, labels=compact)
-    best = np.full(len(used), shared)
-    weight, value = prior / max(pool[0].max(), 1), 0.0
-    step = max(SWEEP_CELLS // pool[0].shape[1], 1)
-    for _ in range(MAX_ROUNDS):
-        before, value = value, float(_f_score(*own.count(best), gold, beta))
-        if abs(value - before) < 1e-7:
-            break
-        pull = weight * ((1 + beta**2) * pool[0] - value * pool[1])
-        for start in range(0, len(used), step):
-            right, chosen = own.curves(start, min(start + step, len(used)))
-            best[start : start + step] = np.argmax((1 + beta**2) * right - value * chosen + pull, axis=1)
-    indices[used] = best
-    return indices
-
-
-def _check_labels(scored: ScoredLabels, num_labels: int) -> None:
-    if len(scored.label_ids) and scored.label_ids.max() >= num_labels:
-        raise MismatchError(
-            f"Label {scored.label_ids.max()} was scored, but the model has {num_labels} labels."
-        )
-
-
 def tune_per_label(
     scored: ScoredLabels,
     gold: LabelSets,
     num_labels: int,
     *,
-    prior: float = 30.0,
+    prior: float = 100.0,
     beta: float = 1.0,
     points: int = GRID_POINTS,
 ) -> np.ndarray:
@@ -213,54 +100,59 @@ def tune_per_label(
         beta: Weight of recall.
         points: Number of thresholds to choose from; exact where there are no more distinct scores of hits.
     """
-    _check_labels(scored, num_labels)
-    levels = _Levels.of(scored, find_hits(scored, gold), points)
-    indices = _label_indices(levels, gold.total, num_labels, prior, beta)
-    return levels.thresholds(indices)
+    return fit_direct(Entries.of(scored, gold, num_labels, points), num_labels, prior, beta)
+
+
+def tune_recalibrated(
+    scored: ScoredLabels, gold: LabelSets, num_labels: int, *, variance: float = 0.3, beta: float = 1.0
+) -> np.ndarray:
+    """A threshold for each label, float32 `(labels,)`: the global one moved by the label's miscalibration.
+
+    Args:
+        scored: Candidates with probabilities.
+        gold: True labels of the same articles.
+        num_labels: Number of labels of the model.
+        variance: How far labels are expected to be off, in squared log-odds; near 0 gives the global
+            threshold.
+        beta: Weight of recall.
+    """
+    return fit_recalibrated(Entries.of(scored, gold, num_labels), num_labels, variance, beta)
 
 
 def tune_thresholds(
-    scored: ScoredLabels,
-    gold: LabelSets,
-    num_labels: int,
-    *,
-    priors: Sequence[float] = PRIORS,
-    folds: int = 3,
-    points: int = GRID_POINTS,
-    seed: int = 0,
+    scored: ScoredLabels, gold: LabelSets, num_labels: int, *, folds: int = 3, seed: int = 0
 ) -> Thresholds:
     """Chooses the thresholds to ship: per-label ones only where they did better on articles left out.
 
-    Micro-F of the global threshold and of per-label ones with each prior is measured by cross-validation over
-    articles; the winner is then fitted on all of them. The figures are kept as `held_out`.
+    Micro-F of the global threshold and of both kinds of per-label ones, with several strengths of their
+    guard, is measured by cross-validation over articles; the winner is then fitted on all of them. The
+    figures are kept as `held_out`.
     """
-    _check_labels(scored, num_labels)
-    hits = find_hits(scored, gold)
-    levels = _Levels.of(scored, hits, points)
-    held_out = _cross_validate(levels, gold, num_labels, (np.inf, *priors), folds, seed)
-    prior = max(held_out, key=lambda prior: held_out[prior])
-    sweep = _sweep(scored.scores, hits, gold.total)
-    per_label = None
-    if np.isfinite(prior):
-        per_label = levels.thresholds(_label_indices(levels, gold.total, num_labels, prior, 1.0))
+    ways: dict[str, Fit] = {"global": fit_shared}
+    ways |= {
+        f"recalibrated_{variance:g}": partial(fit_recalibrated, variance=variance) for variance in VARIANCES
+    }
+    ways |= {f"direct_{prior:g}": partial(fit_direct, prior=prior) for prior in PRIORS}
+    entries = Entries.of(scored, gold, num_labels)
+    held_out = _cross_validate(entries, num_labels, ways, folds, seed)
+    winner = max(ways, key=lambda way: held_out[way])
+    sweep = sweep_thresholds(scored, gold)
+    per_label = None if winner == "global" else ways[winner](entries, num_labels)
     presets = {name: sweep.best(beta) for name, beta in PRESETS.items()}
-    figures = {f"per_label_{prior:g}" if np.isfinite(prior) else "global": f for prior, f in held_out.items()}
-    return Thresholds(sweep.best(), per_label, presets, figures)
+    return Thresholds(sweep.best(), per_label, presets, held_out)
 
 
 def _cross_validate(
-    levels: _Levels, gold: LabelSets, num_labels: int, priors: Sequence[float], folds: int, seed: int
-) -> dict[float, float]:
-    """Micro-F that each prior reaches on left-out articles; an infinite prior is the global threshold."""
-    counts = {prior: np.zeros(2, np.int64) for prior in priors}
-    fold_of = np.random.default_rng(seed).permutation(len(gold)) % folds
+    entries: Entries, num_labels: int, ways: dict[str, Fit], folds: int, seed: int
+) -> dict[str, float]:
+    """Micro-F on left-out articles of each way to fit thresholds."""
+    counts = {way: np.zeros(2, np.int64) for way in ways}
+    fold_of = np.random.default_rng(seed).permutation(len(entries.gold)) % folds
     for fold in range(folds):
-        left_out = fold_of == fold
-        train, test = levels.of_articles(~left_out), levels.of_articles(left_out)
-        train_gold = int(gold.sizes[~left_out].sum())
-        for prior in priors:
-            counts[prior] += test.count(_label_indices(train, train_gold, num_labels, prior, 1.0))
-    return {prior: float(_f_score(*pair, gold.total, 1.0)) for prior, pair in counts.items()}
+        fitted_on, left_out = entries.of_articles(fold_of != fold), entries.of_articles(fold_of == fold)
+        for way, fit in ways.items():
+            counts[way] += left_out.count(fit(fitted_on, num_labels))
+    return {way: float(f_score(*pair, int(entries.gold.sum()))) for way, pair in counts.items()}
 
 
 def select_top_k(scored: ScoredLabels, k: int) -> np.ndarray:

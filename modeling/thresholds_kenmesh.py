@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 from transformers.utils import cached_file
 
@@ -86,12 +86,13 @@ class Thresholds:
             **hub_options: `revision`, `token`, `cache_dir` and others of `cached_file`.
         """
         path = cached_file(str(name_or_path), THRESHOLDS_NAME, **hub_options)
-        with safe_open(path, framework="np") as file:
-            header = file.metadata() or {}
-            if header.get("format") != THRESHOLDS_FORMAT:
-                raise ValueError(
-                    f"{path} is no thresholds file of this version (wanted {THRESHOLDS_FORMAT})."
-                )
-            per_label = file.get_tensor("per_label") if "per_label" in file.keys() else None
+        try:
+            with safe_open(path, framework="np") as file:
+                header = file.metadata() or {}
+                per_label = file.get_tensor("per_label") if "per_label" in file.keys() else None
+        except SafetensorError as error:
+            raise ValueError(f"{path} is damaged ({error}); save or download the model again.") from error
+        if header.get("format") != THRESHOLDS_FORMAT:
+            raise ValueError(f"{path} is no thresholds file of this version (wanted {THRESHOLDS_FORMAT}).")
         presets, held_out = (json.loads(header.get(key, "{}")) for key in ("presets", "held_out"))
         return cls(float(header["global_threshold"]), per_label, presets, held_out)
