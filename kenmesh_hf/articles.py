@@ -2,18 +2,30 @@
 
 import gzip
 import io
+import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
+from kenmesh_hf.bioc import read_bioc_xml
+from kenmesh_hf.citation_files import read_medline, read_ris, ris_rows
 from kenmesh_hf.errors import InputError
 from kenmesh_hf.pubmed_xml import TAGS as PUBMED_ROOTS
 from kenmesh_hf.pubmed_xml import read_pubmed_xml
 from kenmesh_hf.records import Article, Heading, PmidSet, ReadReport, latest_versions
-from kenmesh_hf.sources import Source, encoding_of, open_sources, transcode
-from kenmesh_hf.tables import jsonl_rows, read_jsonl
+from kenmesh_hf.sources import Source, open_sources
+from kenmesh_hf.tables import (
+    csv_rows,
+    header_columns,
+    jsonl_rows,
+    read_json,
+    read_jsonl,
+    read_table,
+    tsv_rows,
+)
 from kenmesh_hf.xml_records import root_of
 
 __all__ = [
@@ -26,10 +38,26 @@ __all__ = [
     "write_articles",
 ]
 
-READERS: dict[str, Callable[[Source], Iterator[Article]]] = {"jsonl": read_jsonl}
-WRITERS: dict[str, Callable[[Iterable[Article]], Iterator[str]]] = {"jsonl": jsonl_rows}
-XML_ROOTS = dict.fromkeys(PUBMED_ROOTS, "pubmed")
+READERS: dict[str, Callable[[Source], Iterator[Article]]] = {
+    "bioc": read_bioc_xml,
+    "medline": read_medline,
+    "ris": read_ris,
+    "csv": read_table,
+    "tsv": read_table,
+    "json": read_json,
+    "jsonl": read_jsonl,
+}
 FORMATS = ("pubmed", *READERS)
+WRITERS: dict[str, Callable[[Iterable[Article]], Iterator[str]]] = {
+    "jsonl": jsonl_rows,
+    "csv": csv_rows,
+    "tsv": tsv_rows,
+    "ris": ris_rows,
+}
+SNIFFED = 1 << 16
+XML_ROOTS = dict.fromkeys(PUBMED_ROOTS, "pubmed") | {"collection": "bioc", "document": "bioc"}
+MEDLINE_START = re.compile(r"^PMID ?- *\d", re.MULTILINE)
+RIS_START = re.compile(r"^TY {1,2}- ?[A-Z]", re.MULTILINE)
 
 
 def read_articles(
@@ -43,9 +71,10 @@ def read_articles(
 ) -> Iterator[Article]:
     """Read articles one at a time, in constant memory, from any supported format.
 
-    One article is given for each PMID. In PubMed XML that is the newest version: in one file the one with the
-    highest version number (found by a light first pass), in several files the one in the newest (NLM's numbered
-    files are read newest first); what a newer file deletes is left out. In other formats the first one counts.
+    One article is given for each PMID. In PubMed XML that is the newest version: in one file the one with
+    the highest version number (found by a light first pass), in several files the one in the newest (NLM's
+    numbered files are read newest first); what a newer file deletes is left out. In other formats the first
+    one counts.
 
     Args:
         path: A file (also .gz, .bz2, .xz or tar), a folder, "-" for standard input, or several of these.
@@ -81,9 +110,9 @@ def _read_all(
 
 def _read_source(source: Source, format: str | None, seen: PmidSet | None) -> Iterator[Article]:
     try:
-        head = next(transcode(iter((source.head(),)), encoding_of(source.head(), source.name)))
+        head = source.head()
         if not head.strip():
-            source.report.skip("empty file", source.name)
+            _tell_empty(source)
             return
         kind = format or format_of(head, source.name)
         if kind == "pubmed":
@@ -95,6 +124,13 @@ def _read_source(source: Source, format: str | None, seen: PmidSet | None) -> It
         if source.report.strict:
             raise
         source.report.skip("file not usable", str(error))
+
+
+def _tell_empty(source: Source) -> None:
+    """Report a file without content, as damaged if it is compressed and cannot be unpacked."""
+    known = source.report.skipped.total()
+    if not any(block.strip() for block in source.raw()) and source.report.skipped.total() == known:
+        source.report.skip("empty file", source.name)
 
 
 def _first_of_each(articles: Iterator[Article], source: Source, seen: PmidSet | None) -> Iterator[Article]:
@@ -113,16 +149,33 @@ def format_of(head: bytes, name: str) -> str:
     Raises:
         InputError: It is none that can be read.
     """
-    start = head.lstrip()
-    if start.startswith(b"<"):
+    text = head[:SNIFFED].decode(errors="replace").lstrip()
+    if text.startswith("<"):
         root = root_of(head)
         if root in XML_ROOTS:
             return XML_ROOTS[root]
         known = ", ".join(XML_ROOTS)
         raise InputError(f"{name}: the root element is {root!r}; a citation file has one of: {known}.")
-    if start.startswith(b"{"):
-        return "jsonl"
+    if text.startswith(("{", "[")):
+        return "jsonl" if any(_is_object(line) for line in text.split("\n")[:5]) else "json"
+    if RIS_START.search(text):
+        return "ris"
+    if MEDLINE_START.search(text):
+        return "medline"
+    lines = [line for line in text.splitlines() if not line.lower().startswith("sep=")]
+    delimiter, columns = header_columns(lines[0] if lines else "")
+    if {"title", "abstract"} & set(columns):
+        return "tsv" if delimiter == "\t" else "csv"
     raise InputError(f"{name}: the format was not recognised. Name it: one of {', '.join(FORMATS)}.")
+
+
+def _is_object(line: str) -> bool:
+    """Whether a line is one whole JSON object other than a BioC collection."""
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(row, dict) and "documents" not in row
 
 
 def write_articles(articles: Iterable[Article], path: str | Path, *, format: str | None = None) -> int:

@@ -1,7 +1,7 @@
 """The fields of one PubMed record, cut out of its bytes.
 
-The record must be well-formed and free of comments and CDATA, with attributes in double quotes; then searching
-for tags is safe, and several times faster than building a tree.
+The record must be well-formed and free of comments and CDATA, with attributes in double quotes; then
+searching for tags is safe, and several times faster than building a tree.
 """
 
 import re

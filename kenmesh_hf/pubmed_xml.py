@@ -39,13 +39,14 @@ def read_pubmed_xml(source: Source, root: str, seen: PmidSet | None) -> Iterator
         for record in xml_records(source, opening, closing, quiet=True):
             versions.look_at(record)
     for record in xml_records(source, opening, closing):
-        if record.gap and not record.gap.isspace():
-            _read_gap(record, source, opening)
+        if not record.data or not (record.gap == b"" or record.gap.isspace()):
+            _read_gap(record, source, root)
         article = _read_record(record, source, opening) if record.data else None
         if article and (seen is None or versions.keeps(article, record, source, seen)):
             yield article
-    for pmid in versions.deleted if seen is not None else ():
-        seen.add(pmid)
+    if seen is not None:
+        for pmid in versions.deleted:
+            seen.add(pmid)
 
 
 class _Versions:
@@ -71,18 +72,18 @@ class _Versions:
     def keeps(self, article: Article, record: XmlRecord, source: Source, seen: PmidSet) -> bool:
         pmid = article.pmid or ""
         version, number = self._newest.get(pmid, (article.version, record.number))
-        report, where = source.report, f"{source.name}, record {record.number:,}: PMID {pmid}"
-        if number != record.number and version == (article.version or 1):
-            report.skip("duplicate PMID", where)
-        elif number != record.number:
-            report.note("older version of a PMID", where)
-        elif pmid in self.deleted:
-            report.note("deleted by NLM", where)
-        elif pmid in seen:
-            report.note("replaced or deleted by a newer file", where)
-        else:
+        if number == record.number and pmid not in self.deleted and pmid not in seen:
             seen.add(pmid)
             return True
+        where = f"{record.where(source)}: PMID {pmid}"
+        if number != record.number and version == article.version:
+            source.report.skip("duplicate PMID", where)
+        elif number != record.number:
+            source.report.note("older version of a PMID", where)
+        elif pmid in self.deleted:
+            source.report.note("deleted by NLM", where)
+        else:
+            source.report.note("replaced or deleted by a newer file", where)
         return False
 
 
@@ -91,51 +92,49 @@ def deleted_pmids(gap: bytes) -> list[str]:
     return [found[2].decode() for part in DELETED.findall(gap) for found in PMID.finditer(part)]
 
 
-def _read_gap(record: XmlRecord, source: Source, opening: bytes) -> None:
+def _read_gap(record: XmlRecord, source: Source, root: str) -> None:
     """Account for what stands between two records: deletions, books, and damage."""
-    where = f"{source.name}, before record {record.number:,} at byte {record.offset:,}"
+    report, where = source.report, record.where(source)
     for pmid in deleted_pmids(record.gap):
-        source.report.deleted.add(pmid)
+        report.deleted.add(pmid)
     rest = DELETED.sub(b"", record.gap)
     if b"<PubmedBookArticle>" in rest:
-        source.report.note("book, not an article", where)
-    elif opening in rest:
-        source.report.skip("record cut off", where)
+        report.note("book, not an article", where)
+    elif TAGS[root][0] in rest:
+        report.skip("record cut off", where)
+    elif not record.data and root.endswith("Set") and f"</{root}>".encode() not in rest:
+        report.skip("file cut off after a whole record", where)
     elif record.number > 1 and BOUNDARY.sub(b"", rest).strip():
-        source.report.skip("something unknown between records", where)
-    if not record.data and not rest.rstrip().endswith(b">"):
-        source.report.skip("file cut off before its last tag", where)
+        report.skip("something unknown between records", where)
 
 
 def _read_record(record: XmlRecord, source: Source, opening: bytes) -> Article | None:
-    where = f"{source.name}, record {record.number:,} at byte {record.offset:,}"
     data = record.data
     try:
-        data = _checked(data, source, where)
+        data = _checked(data, record, source)
     except ExpatError as error:
-        source.report.skip("broken XML", f"{where} ({error})")
+        source.report.skip("broken XML", f"{record.where(source)} ({error})")
         # A record whose end is missing swallows the next one, which may be whole.
         inner = data.rfind(opening)
         if inner <= 0:
             return None
         try:
-            data = _checked(data[inner:], source, where)
+            data = _checked(data[inner:], record, source)
         except ExpatError:
             return None
     article = article_of(data)
     if article is None:
-        source.report.skip("no PMID", where)
+        source.report.skip("no PMID", record.where(source))
     return article
 
 
-def _checked(data: bytes, source: Source, where: str) -> bytes:
+def _checked(data: bytes, record: XmlRecord, source: Source) -> bytes:
     """Give a well-formed record that can be searched; one with comments, CDATA or odd quotes is rewritten."""
     try:
         plain = well_formed(data)
     except ExpatError:
-        text = decode(data, source, where)
-        if text.encode() == data:
+        mended = decode(data, source, f"record {record.number:,}").encode()
+        if mended == data:
             raise
-        data = text.encode()
-        plain = well_formed(data)
+        data, plain = mended, well_formed(mended)
     return data if plain and b"='" not in data else tostring(fromstring(data))

@@ -10,7 +10,7 @@ import sys
 import tarfile
 import tempfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
@@ -44,28 +44,39 @@ class Source:
         self._opener = opener
         self._reopens = reopens
         self._once: Iterator[bytes] = iter(())
-        self._head: bytes | None = None
+        self._first: bytes | None = None
 
     def head(self) -> bytes:
-        """Give the first decompressed block as it is; empty when there is nothing."""
-        if self._head is None:
+        """Give the first block, decompressed and as UTF-8; empty when there is nothing."""
+        return next(transcode(iter((self.raw_head(),)), self.encoding()))
+
+    def raw_head(self) -> bytes:
+        """Give the first block decompressed."""
+        if self._first is None:
             # A file is opened again later, and its damage told then.
-            blocks = decompress(self._opener(), self.name, ReadReport() if self._reopens else self.report)
-            self._head = next(blocks, b"")
-            self._once = blocks
-        return self._head
+            blocks = self._open(quiet=self._reopens)
+            self._first = next(blocks, b"")
+            if self._reopens:
+                blocks.close()
+            else:
+                self._once = blocks
+        return self._first
+
+    def encoding(self) -> str:
+        """Tell the encoding from the first block."""
+        return encoding_of(self.raw_head(), self.name)
 
     def raw(self, quiet: bool = False) -> Iterator[bytes]:
         """Give all blocks decompressed; `quiet` leaves damage out of the report, for a first pass."""
         if self._reopens:
-            yield from decompress(self._opener(), self.name, ReadReport() if quiet else self.report)
+            yield from self._open(quiet)
             return
-        yield self.head()
+        yield self.raw_head()
         yield from self._once
 
     def blocks(self, quiet: bool = False) -> Iterator[bytes]:
         """Give all blocks decompressed and as UTF-8 without a byte order mark."""
-        return transcode(self.raw(quiet), encoding_of(self.head(), self.name))
+        return transcode(self.raw(quiet), self.encoding())
 
     def keep(self) -> None:
         """Make a second pass possible."""
@@ -74,19 +85,28 @@ class Source:
         copy = tempfile.TemporaryFile()
         for block in self.raw():
             copy.write(block)
+        copy.flush()
 
         def reopen() -> IO[bytes]:
             copy.seek(0)
-            return copy
+            return open(copy.fileno(), "rb", closefd=False)
 
         self._opener, self._reopens = reopen, True
+
+    def _open(self, quiet: bool) -> Generator[bytes, None, None]:
+        file = self._opener()
+        try:
+            yield from decompress(file, self.name, ReadReport() if quiet else self.report)
+        finally:
+            if self._reopens:
+                file.close()
 
 
 def open_sources(paths: Iterable[str | Path], report: ReadReport) -> Iterator[Source]:
     """Give every stream behind the paths: a file, "-", all files of a folder, all members of a tar archive.
 
-    NLM's numbered PubMed files come first, the newest of them foremost, so that a reader which keeps the first
-    record of each PMID keeps the newest. Other files follow as given, those of a folder by name.
+    NLM's numbered PubMed files come first, the newest of them foremost, so that a reader which keeps the
+    first record of each PMID keeps the newest. Other files follow as given, those of a folder by name.
 
     Raises:
         InputError: A path does not exist or may not be read.
@@ -96,7 +116,7 @@ def open_sources(paths: Iterable[str | Path], report: ReadReport) -> Iterator[So
             source = Source("standard input", lambda: sys.stdin.buffer, report, reopens=False)
         else:
             source = Source(str(path), lambda path=path: _open(path), report)  # type: ignore[misc]
-        if source.head()[257:262] == b"ustar":
+        if source.raw_head()[257:262] == b"ustar":
             yield from _members(source)
         else:
             yield source
@@ -247,7 +267,7 @@ def transcode(blocks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
 
 
 def lines(source: Source) -> Iterator[tuple[int, str]]:
-    """Give numbered lines with their ends, as text; one that isn't UTF-8 is read as Windows-1252 and noted."""
+    """Give numbered lines with their ends; one that isn't UTF-8 is read as Windows-1252 and noted."""
     rest = b""
     number = 0
     for block in source.blocks():

@@ -40,6 +40,10 @@ class XmlRecord:
     gap: bytes
     data: bytes
 
+    def where(self, source: Source) -> str:
+        """Name the file and the position."""
+        return f"{source.name}, record {self.number:,} at byte {self.offset:,}"
+
 
 def xml_records(source: Source, opening: bytes, closing: bytes, quiet: bool = False) -> Iterator[XmlRecord]:
     """Give every element between the two tags in constant memory, and at last the gap after them."""
