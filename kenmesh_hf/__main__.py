@@ -1,0 +1,8 @@
+"""`python -m kenmesh_hf` is the command `kenmesh`."""
+
+import sys
+
+from .cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

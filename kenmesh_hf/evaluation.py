@@ -1,0 +1,211 @@
+"""Scoring a model on articles whose descriptors are known: figures, tables and plots."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from tqdm import tqdm
+
+from .errors import InputError
+from .label_report import LabelCounts, check_tag_rows, label_rows, score_categories, score_frequency_groups
+from .label_report import write_label_rows as write_csv
+from .label_sets import LabelSets, ScoredLabels
+from .metrics import score_predictions
+from .modeling.pipeline_kenmesh import SORTED_BATCHES, MeSHIndexingPipeline, batches
+from .modeling.vocabulary_kenmesh import CATEGORIES, MeshVocabulary
+from .plots import plot_groups, plot_precision_recall
+from .records import Article
+from .tagging import fields_of
+from .terminal import table_lines
+from .thresholds import sweep_thresholds
+
+# Best labels outside the candidates that are kept, for models that score every label.
+OTHERS = 50
+
+
+@dataclass
+class Scores:
+    """What a model says about articles with known descriptors.
+
+    Attributes:
+        scored: Labels that were scored, with probabilities.
+        gold: Labels that are right; descriptors the model does not know are counted as missed.
+        candidates: Labels that were proposed.
+    """
+
+    scored: ScoredLabels
+    gold: LabelSets
+    candidates: LabelSets
+
+
+def gold_labels(articles: Sequence[Article], vocabulary: MeshVocabulary) -> LabelSets:
+    """Gold labels; a heading given by name only (MEDLINE, RIS) is looked up by its name."""
+    by_name = {name.lower(): label for label, name in enumerate(vocabulary.names)}
+    rows: list[list[int | None]] = []
+    for article in articles:
+        labels = {
+            heading.ui or heading.name or "": (
+                vocabulary.get(heading.ui) if heading.ui else by_name.get((heading.name or "").lower())
+            )
+            for heading in article.headings
+        }
+        rows.append(list(labels.values()))
+    return LabelSets.from_lists(rows, len(vocabulary))
+
+
+def score_articles(
+    tagger: MeSHIndexingPipeline, articles: Iterable[Article], batch_size: int = 32, progress: bool = True
+) -> Scores:
+    """Runs the model over labelled articles; memory grows with candidates, not with articles × labels."""
+    kept: list[Article] = []
+    found: list[tuple[np.ndarray, np.ndarray]] = []
+    proposed: list[np.ndarray] = []
+    bar = tqdm(unit=" articles", disable=not progress)
+    for window in batches(articles, batch_size * SORTED_BATCHES):
+        order = sorted(range(len(window)), key=lambda i: len(window[i].abstract))
+        results: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
+        for positions in batches(order, batch_size):
+            results.update(zip(positions, _score_batch(tagger, [window[i] for i in positions]), strict=True))
+        for position, article in enumerate(window):
+            labels, scores, candidates = results[position]
+            # Without its text an article is small, and its descriptors are all that is needed later.
+            kept.append(Article(headings=article.headings))
+            found.append((labels, scores))
+            proposed.append(candidates)
+        bar.update(len(window))
+    bar.close()
+    if not kept:
+        raise InputError("There is no labelled article to evaluate on; articles need a `mesh` list.")
+    vocabulary = tagger.processor.vocabulary
+    return Scores(
+        ScoredLabels.from_lists([labels for labels, _ in found], [scores for _, scores in found]),
+        gold_labels(kept, vocabulary),
+        LabelSets.from_lists(proposed, len(vocabulary)),
+    )
+
+
+def _score_batch(
+    tagger: MeSHIndexingPipeline, articles: list[Article]
+) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Scored labels, their probabilities, and the candidates of each article."""
+    fields = [{name: value or "" for name, value in fields_of(article).items()} for article in articles]
+    outputs = tagger.forward(tagger.preprocess(fields))
+    inputs, logits = outputs["inputs"], outputs["logits"].float().cpu()
+    results = []
+    for row, scores in enumerate(logits.sigmoid()):
+        candidates = torch.empty(0, dtype=torch.long)
+        if "candidate_ids" in inputs:
+            candidates = inputs["candidate_ids"][row][inputs["candidate_mask"][row]].cpu()
+        labels = candidates
+        if tagger.model.config.loss_labels != "candidates" or not len(candidates):
+            best = scores.topk(min(OTHERS, len(scores))).indices
+            labels = torch.cat([candidates, best]).unique()
+        results.append((labels.numpy(), scores[labels].numpy(), candidates.numpy()))
+    return results
+
+
+def summarize(scores: Scores, tagger: MeSHIndexingPipeline, selected: np.ndarray) -> dict[str, float]:
+    """Every overall figure; candidate recall and size are those of the proposed labels."""
+    vocabulary = tagger.processor.vocabulary
+    figures = score_predictions(scores.scored, scores.gold, selected, ancestors=vocabulary.ancestors)
+    proposed = ScoredLabels(
+        scores.candidates.offsets,
+        scores.candidates.label_ids,
+        np.ones(len(scores.candidates.label_ids), np.float32),
+    )
+    names = ("candidate_recall", "candidate_size")
+    everything = np.ones(len(proposed.label_ids), bool)
+    return figures | {name: score_predictions(proposed, scores.gold, everything)[name] for name in names}
+
+
+def decide(
+    scores: Scores,
+    tagger: MeSHIndexingPipeline,
+    threshold: float | None = None,
+    preset: str | None = None,
+) -> np.ndarray:
+    """Which scored labels become tags, as the pipeline decides it."""
+    thresholds = tagger.processor.thresholds
+    if threshold is not None:
+        return scores.scored.scores >= np.float32(threshold)
+    if thresholds is None:
+        return scores.scored.scores >= np.float32(0.5)
+    return thresholds.select(scores.scored.label_ids, scores.scored.scores, preset)
+
+
+def evaluate(
+    tagger: MeSHIndexingPipeline,
+    articles: Iterable[Article],
+    *,
+    threshold: float | None = None,
+    preset: str | None = None,
+    batch_size: int = 32,
+    out: Path | None = None,
+    progress: bool = True,
+) -> dict[str, Any]:
+    """Scores a model.
+
+    Args:
+        tagger: The model.
+        articles: Articles with their descriptors; those without any are passed over.
+        threshold: Least score of a tag; without it the model's own thresholds decide.
+        preset: Another of the model's own thresholds.
+        batch_size: Articles the network reads at once.
+        out: Folder for tables and plots.
+        progress: Show a progress bar.
+
+    Returns:
+        The overall figures, and figures by frequency group, by MeSH category and for each check tag.
+    """
+    labelled = (article for article in articles if article.headings)
+    scores = score_articles(tagger, labelled, batch_size, progress)
+    selected = decide(scores, tagger, threshold, preset)
+    vocabulary, candidates = tagger.processor.vocabulary, tagger.processor.candidates
+    counts = LabelCounts.of(scores.scored, scores.gold, selected, len(vocabulary))
+    training = None if candidates is None else candidates.label_counts
+    result: dict[str, Any] = summarize(scores, tagger, selected)
+    result["by_category"] = score_categories(counts, vocabulary.categories)
+    result["check_tags"] = check_tag_rows(counts, vocabulary, training)
+    if training is not None:
+        result["by_frequency"] = score_frequency_groups(counts, training)
+    if out is not None:
+        _write(out, result, scores, label_rows(counts, vocabulary, training_counts=training))
+    return result
+
+
+def _write(out: Path, result: dict[str, Any], scores: Scores, rows: list[dict[str, Any]]):
+    out.mkdir(parents=True, exist_ok=True)
+    write_csv(out / "labels.csv", rows)
+    if "by_frequency" in result:
+        plot_groups(
+            out / "by_frequency.png",
+            result["by_frequency"],
+            title="MiF by training frequency of a label",
+            x_label="training articles",
+        )
+    named = {CATEGORIES[letter]: figures for letter, figures in result["by_category"].items()}
+    plot_groups(out / "by_category.png", named, title="MiF by MeSH category", x_label="category")
+    sweep = sweep_thresholds(scores.scored, scores.gold)
+    plot_precision_recall(
+        out / "precision_recall.png",
+        sweep.recall,
+        sweep.precision,
+        chosen={"chosen": (result["MiR"], result["MiP"])},
+    )
+
+
+def report_lines(result: dict[str, Any]) -> list[str]:
+    """The figures as tables for people."""
+    overall = [{"metric": name, "value": value} for name, value in result.items() if isinstance(value, float)]
+    lines = [*table_lines(overall, ("metric", "value"))]
+    columns = ("MiP", "MiR", "MiF", "gold", "predicted")
+    for title, key, names in (
+        ("training articles of the label", "by_frequency", {}),
+        ("category", "by_category", CATEGORIES),
+    ):
+        rows = [{title: names.get(name, name)} | figures for name, figures in result.get(key, {}).items()]
+        lines += ["", *table_lines(rows, (title, *columns))]
+    return [*lines, "", *table_lines(result["check_tags"], ("name", "P", "R", "F", "gold", "predicted"))]
