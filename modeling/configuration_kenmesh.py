@@ -1,10 +1,9 @@
-"""Configuration of a KenMeSH model: sizes, the switches of the paper's ablations, and what lies beyond the paper."""
+"""Configuration of a KenMeSH model: sizes, the paper's ablations as switches, what lies beyond it."""
 
 from typing import Literal
 
 from huggingface_hub.dataclasses import strict
 from transformers import PreTrainedConfig
-
 
 # Where a Hub user's `trust_remote_code=True` finds the classes of a saved model.
 REMOTE_CLASSES = {
@@ -22,12 +21,13 @@ REMOTE_PIPELINES = {
 class KenMeSHConfig(PreTrainedConfig):
     r"""Everything needed to build the network without its weights.
 
-    The defaults are the paper's. Sizes of graph buffers are part of the configuration because `from_pretrained`
-    builds the model before it reads a single tensor.
+    The defaults are the paper's. Sizes of graph buffers are part of the configuration because
+    `from_pretrained` builds the model before it reads a single tensor.
 
     Args:
         vocab_size: Words in the embedding table, `[PAD]` (0) and `[UNK]` (1) included.
-        embedding_size: Width of a word vector and of one LSTM direction. Document and label features are twice as wide.
+        embedding_size: Width of a word vector and of one LSTM direction. Document and label features are
+            twice as wide.
         num_lstm_layers: Stacked biLSTM layers of a channel.
         share_channel_lstm: Read title and abstract with the same LSTM.
         two_channels: Off is ablation (a): title and abstract are read as one text.
@@ -36,8 +36,8 @@ class KenMeSHConfig(PreTrainedConfig):
         hidden_act: Activation after a convolution.
         residual_convolutions: Add a convolution's input to its output.
         embedding_dropout: Dropout right after the word embeddings.
-        label_encoder: `"gcn"` builds a label's vector from its name and its place in the hierarchy; `"free"` learns
-            one for each label, which is ablation (c).
+        label_encoder: `"gcn"` builds a label's vector from its name and its place in the hierarchy; `"free"`
+            learns one for each label, which is ablation (c).
         num_gcn_layers: Graph convolutions over the hierarchy.
         gcn_act: Activation of a graph convolution.
         num_label_tokens: Length of the stored list of all label name tokens.
@@ -46,10 +46,11 @@ class KenMeSHConfig(PreTrainedConfig):
         label_bias: Learn a bias for each label.
         num_evidence_features: Numbers that come with each candidate; 0 leaves evidence fusion out.
         evidence_hidden_size: Units of the small network that reads them beside a linear function; 0 for none.
-        loss_labels: Labels the loss runs over: `"all"`, `"candidates"`, or `"sampled"` (candidates, gold labels and
-            `num_sampled_negatives` random others).
+        loss_labels: Labels the loss runs over: `"all"`, `"candidates"`, or `"sampled"` (candidates, gold
+            labels and `num_sampled_negatives` random others).
         num_sampled_negatives: See `loss_labels`.
-        attention_chunk_elements: Bound on the size of one block of attention scores when every label is attended.
+        attention_chunk_elements: Bound on the size of one block of attention scores when every label is
+            attended.
         initializer_range: Standard deviation of freshly drawn weights.
     """
 
@@ -81,8 +82,8 @@ class KenMeSHConfig(PreTrainedConfig):
     pad_token_id: int | None = 0
 
     def __post_init__(self, **kwargs):
-        # With the package installed its own pipeline is registered, and `pipeline()` would demand trust_remote_code
-        # as long as the configuration names one to download.
+        # With the package installed its own pipeline is registered, and `pipeline()` would demand
+        # trust_remote_code as long as the configuration names one to download.
         if not __name__.startswith("transformers_modules."):
             kwargs.pop("custom_pipelines", None)
         super().__post_init__(**kwargs)
@@ -108,9 +109,13 @@ class KenMeSHConfig(PreTrainedConfig):
                 if getattr(self, name) < least:
                     raise ValueError(f"`{name}` is {getattr(self, name)}; it must be at least {least}.")
         if self.kernel_size % 2 == 0:
-            raise ValueError(f"`kernel_size` is {self.kernel_size}; it must be odd to keep the length of the text.")
+            raise ValueError(
+                f"`kernel_size` is {self.kernel_size}; it must be odd to keep the length of the text."
+            )
         if any(rate < 1 for rate in self.dilation_rates):
-            raise ValueError(f"`dilation_rates` is {list(self.dilation_rates)}; every rate must be at least 1.")
+            raise ValueError(
+                f"`dilation_rates` is {list(self.dilation_rates)}; every rate must be at least 1."
+            )
         if not 0 <= self.embedding_dropout < 1:
             raise ValueError(f"`embedding_dropout` is {self.embedding_dropout}; it must be in [0, 1).")
 
@@ -123,6 +128,11 @@ class KenMeSHConfig(PreTrainedConfig):
     def num_hidden_layers(self) -> int:
         """Convolution levels above the biLSTM, whose output is the first hidden state."""
         return len(self.dilation_rates)
+
+    @property
+    def num_attention_heads(self) -> int:
+        """Label attention has one head."""
+        return 1
 
 
 __all__ = ["KenMeSHConfig"]

@@ -1,10 +1,8 @@
-"""KenMeSH (Wang, Mercer and Rudzicz, ACL 2022), section 3 in its order: document, labels, masked attention, score.
+"""KenMeSH (Wang, Mercer and Rudzicz, ACL 2022), section 3 in its order: document, labels, attention, score.
 
-Shapes are written as `(batch, text, dim)`; `labels` counts every descriptor of the model, `candidates` the few that
-were proposed for one article. No tensor of shape `(batch, text, labels)` or `(batch, labels, dim)` is ever made.
+Shapes are written as `(batch, text, dim)`; `labels` counts every descriptor of the model, `candidates` the
+few proposed for one article. No tensor of shape `(batch, text, labels)` or `(batch, labels, dim)` is made.
 """
-
-from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
@@ -13,82 +11,58 @@ from torch.utils.checkpoint import checkpoint
 from transformers import PreTrainedModel
 from transformers import initialization as init
 from transformers.activations import ACT2FN
-from transformers.modeling_outputs import ModelOutput
 from transformers.utils import can_return_tuple
 
 from .configuration_kenmesh import KenMeSHConfig
+from .functional_kenmesh import (
+    ScoreAndGatherLabels,
+    SpreadOverGraph,
+    attended_score,
+    attention_weights,
+    build_adjacency,
+    check_range,
+    gather_text,
+    mean_state,
+    word_scores,
+)
+from .fusion_kenmesh import KenMeSHEvidence
+from .loss_kenmesh import label_loss
+from .output_kenmesh import KenMeSHModelOutput, KenMeSHOutput
 
 # Probability zero that survives float16 and float32 alike: the logit of a label that was never scored.
 UNSCORED = -1e4
 
 
-@dataclass
-class KenMeSHModelOutput(ModelOutput):
-    """Document and label features.
-
-    Attributes:
-        last_hidden_state: Abstract features `(batch, text, dim)`, zero at padding.
-        title_hidden_state: Title features, or None for a model that reads one channel.
-        label_features: `(labels, dim)`, the same for every article.
-        text_mask: `(batch, text)`, true where `last_hidden_state` holds a word.
-        title_mask: The same for the title.
-        hidden_states: biLSTM output and each convolution level of the abstract, when asked for.
-    """
-
-    last_hidden_state: Tensor | None = None
-    title_hidden_state: Tensor | None = None
-    label_features: Tensor | None = None
-    text_mask: Tensor | None = None
-    title_mask: Tensor | None = None
-    hidden_states: tuple[Tensor, ...] | None = None
-
-
-@dataclass
-class KenMeSHOutput(ModelOutput):
-    """Scores of every label.
-
-    Attributes:
-        loss: Mean binary cross-entropy, when labels are given.
-        logits: `(batch, labels)`; their sigmoid is the probability of a label.
-        hidden_states: As in `KenMeSHModelOutput`.
-        attentions: Attention over the words of the title and of the abstract, each `(batch, chosen labels, text)`,
-            for the labels asked for with `attention_label_ids`.
-    """
-
-    loss: Tensor | None = None
-    logits: Tensor | None = None
-    hidden_states: tuple[Tensor, ...] | None = None
-    attentions: tuple[Tensor, ...] | None = None
-
-
-def gather_text(states: Tensor, order: Tensor) -> Tensor:
-    """Picks text positions: `(batch, text, dim)` by `(batch, text)`."""
-    return states.gather(1, order.unsqueeze(-1).expand(-1, -1, states.shape[-1]))
-
-
 class KenMeSHBiLSTM(nn.Module):
     """Eq. 1: a biLSTM whose two directions are run as two plain LSTMs over a padded batch.
 
-    The reverse direction reads each text from its own last word. That equals a packed sequence and trains six times
-    faster on a CPU, where packed sequences miss the fused kernels.
+    Each direction reads the words of a text one after the other, wherever its padding stands. That equals a
+    packed sequence and trains six times faster on a CPU, where packed sequences miss the fused kernels.
     """
 
     def __init__(self, config: KenMeSHConfig):
         super().__init__()
         widths = [config.embedding_size] + [config.hidden_size] * (config.num_lstm_layers - 1)
-        self.forward_layers = nn.ModuleList(nn.LSTM(w, config.embedding_size, batch_first=True) for w in widths)
-        self.backward_layers = nn.ModuleList(nn.LSTM(w, config.embedding_size, batch_first=True) for w in widths)
+        self.forward_layers = nn.ModuleList(
+            nn.LSTM(w, config.embedding_size, batch_first=True) for w in widths
+        )
+        self.backward_layers = nn.ModuleList(
+            nn.LSTM(w, config.embedding_size, batch_first=True) for w in widths
+        )
 
     def forward(self, states: Tensor, mask: Tensor) -> Tensor:
-        """Words first, padding last: `(batch, text, dim)` and `(batch, text)` → `(batch, text, 2 · dim)`."""
+        """`(batch, text, dim)` and `(batch, text)` → `(batch, text, 2 · dim)`, zero at padding."""
         position = torch.arange(mask.shape[1], device=mask.device)
         mirrored = mask.sum(1, keepdim=True) - 1 - position
-        mirrored = torch.where(mirrored >= 0, mirrored, position)
+        ahead_order = torch.argsort(~mask, dim=1, stable=True)
+        back_order = ahead_order.gather(1, torch.where(mirrored >= 0, mirrored, position))
         for ahead, back in zip(self.forward_layers, self.backward_layers, strict=True):
-            read_ahead = ahead(states)[0]
-            read_back = gather_text(back(gather_text(states, mirrored))[0], mirrored)
-            states = torch.cat([read_ahead, read_back], dim=-1) * mask.unsqueeze(-1)
+            both = [self._read(ahead, states, ahead_order), self._read(back, states, back_order)]
+            states = torch.cat(both, dim=-1) * mask.unsqueeze(-1)
         return states
+
+    def _read(self, lstm: nn.LSTM, states: Tensor, order: Tensor) -> Tensor:
+        return gather_text(lstm(gather_text(states, order))[0], order.argsort(dim=1))
 
 
 class KenMeSHDilatedCNN(nn.Module):
@@ -126,24 +100,13 @@ class KenMeSHLabelEncoder(nn.Module):
         self.register_buffer("token_offsets", torch.zeros(labels, dtype=torch.long))
         self.register_buffer("edges", torch.zeros(2, config.num_edges, dtype=torch.long))
 
-    def spread(self, features: Tensor, scale: Tensor) -> Tensor:
-        """`D^-½ (A + I) D^-½ h` with edges in both directions."""
-        parent, child = self.edges
-        features = features * scale
-        spread = features.index_add(0, child, features.index_select(0, parent))
-        spread = spread.index_add(0, parent, features.index_select(0, child))
-        return spread * scale
-
     def forward(self, word_embeddings: Tensor) -> Tensor:
         """The embedding table `(words, dim)` → `(labels, 2 · dim)`."""
         names = F.embedding_bag(self.token_ids, word_embeddings, self.token_offsets, mode="mean")
-        degree = torch.ones(len(names), device=names.device).index_add(
-            0, self.edges.flatten(), torch.ones(self.edges.numel(), device=names.device)
-        )
-        scale = degree.rsqrt().to(names.dtype).unsqueeze(-1)
+        adjacency = build_adjacency(self.edges, len(names), names.dtype)
         features = names
         for layer in self.layers:
-            features = self.activation(layer(self.spread(features, scale)))
+            features = self.activation(layer(SpreadOverGraph.apply(features, *adjacency)))
         return torch.cat([names, features], dim=-1)
 
 
@@ -156,51 +119,6 @@ class KenMeSHFreeLabels(nn.Module):
 
     def forward(self, word_embeddings: Tensor) -> Tensor:
         return self.weight
-
-
-def attention_weights(scores: Tensor, mask: Tensor) -> Tensor:
-    """Softmax over the words of each text; all zero for an empty text."""
-    mask = mask.unsqueeze(1)
-    return scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(-1) * mask
-
-
-def attended_score(states: Tensor, mask: Tensor, keys: Tensor) -> Tensor:
-    """Eqs. 5 and 6 for one channel, `(batch, text, dim)` and `(batch, candidates, dim)` → `(batch, candidates)`.
-
-    The attention key of a label is also its classifier vector `v`, so with `s_t = h_t · v` the score `c · v` is
-    `Σ_t softmax(s)_t · s_t`: the context vectors `c` need never be made.
-    """
-    scores = keys @ states.transpose(1, 2)
-    return (attention_weights(scores, mask) * scores).sum(-1)
-
-
-def mean_state(states: Tensor, mask: Tensor) -> Tensor:
-    """Mean over the words of a text. A label outside the mask has a zero key, so this is what it attends to."""
-    return states.sum(1) / mask.sum(1, keepdim=True).clamp(min=1)
-
-
-class KenMeSHEvidence(nn.Module):
-    """Beyond the paper: what the numbers of a candidate (votes, journal share, lexical hits) add to its logit."""
-
-    def __init__(self, config: KenMeSHConfig):
-        super().__init__()
-        features, hidden = config.num_evidence_features, config.evidence_hidden_size
-        self.register_buffer("mean", torch.zeros(features))
-        self.register_buffer("std", torch.ones(features))
-        self.linear = nn.Linear(features, 1)
-        self.hidden = nn.Linear(features + 1, hidden) if hidden else None
-        self.output = nn.Linear(hidden, 1, bias=False) if hidden else None
-        self.score_scale = nn.Parameter(torch.ones(()))
-
-    def forward(self, network_score: Tensor, candidate_features: Tensor) -> Tensor:
-        """`(batch, candidates)` and `(batch, candidates, features)` → logits `(batch, candidates)`."""
-        numbers = ((candidate_features.float() - self.mean) / self.std).to(network_score.dtype)
-        network_score = network_score * self.score_scale
-        logits = network_score + self.linear(numbers).squeeze(-1)
-        if self.hidden is not None:
-            joint = torch.cat([numbers, network_score.unsqueeze(-1)], dim=-1)
-            logits = logits + self.output(torch.tanh(self.hidden(joint))).squeeze(-1)
-        return logits
 
 
 class KenMeSHPreTrainedModel(PreTrainedModel):
@@ -240,14 +158,17 @@ class KenMeSHModel(KenMeSHPreTrainedModel):
 
     def __init__(self, config: KenMeSHConfig):
         super().__init__(config)
-        self.word_embeddings = nn.Embedding(config.vocab_size, config.embedding_size, padding_idx=config.pad_token_id)
+        self.word_embeddings = nn.Embedding(
+            config.vocab_size, config.embedding_size, padding_idx=config.pad_token_id
+        )
         self.dropout = nn.Dropout(config.embedding_dropout)
         self.text_lstm = KenMeSHBiLSTM(config)
         separate = config.two_channels and not config.share_channel_lstm
         self.title_lstm = KenMeSHBiLSTM(config) if separate else None
         self.text_cnn = KenMeSHDilatedCNN(config)
-        self.label_encoder = (KenMeSHLabelEncoder if config.label_encoder == "gcn" else KenMeSHFreeLabels)(config)
-        self._cached_labels: tuple[tuple, Tensor] | None = None
+        label_encoder = KenMeSHLabelEncoder if config.label_encoder == "gcn" else KenMeSHFreeLabels
+        self.label_encoder = label_encoder(config)
+        self._cached_labels: tuple[list, Tensor, list[Tensor]] | None = None
         self.post_init()
 
     def get_input_embeddings(self) -> nn.Embedding:
@@ -262,38 +183,50 @@ class KenMeSHModel(KenMeSHPreTrainedModel):
     def set_labels(self, token_ids: Tensor, token_offsets: Tensor, edges: Tensor):
         """Gives the label encoder its names (a ragged list of token ids) and its parent–child pairs."""
         if not isinstance(self.label_encoder, KenMeSHLabelEncoder):
-            raise ValueError("set_labels needs label_encoder='gcn'; with 'free' the labels are plain weights.")
+            raise ValueError("set_labels needs label_encoder='gcn'; with 'free' labels are plain weights.")
         for name, value in {"token_ids": token_ids, "token_offsets": token_offsets, "edges": edges}.items():
             buffer = getattr(self.label_encoder, name)
             if buffer.shape != value.shape:
                 raise ValueError(
-                    f"The label encoder's `{name}` has shape {tuple(buffer.shape)} by the configuration, but was given "
-                    f"{tuple(value.shape)}; set num_labels, num_label_tokens and num_edges to what the vocabulary has."
+                    f"`{name}` has shape {tuple(value.shape)}, but {tuple(buffer.shape)} by the config; "
+                    "set num_labels, num_label_tokens and num_edges to what the vocabulary has."
                 )
             buffer.copy_(value)
         self._cached_labels = None
 
+    @torch.compiler.disable
     def label_features(self) -> Tensor:
         """`(labels, dim)`. Constant at inference, so kept until a weight, the device or the type changes."""
         weights = [self.word_embeddings.weight, *self.label_encoder.state_dict(keep_vars=True).values()]
         reusable = not torch.is_grad_enabled() and not torch.compiler.is_compiling()
         if not reusable or any(weight.is_inference() for weight in weights):
             return self.label_encoder(self.word_embeddings.weight)
-        state = tuple((weight.data_ptr(), weight._version, weight.dtype, weight.device) for weight in weights)
+        # The weights are kept too: else a new one might stand where a freed one stood, and look the same.
+        state = [(id(weight), weight.data_ptr(), weight._version) for weight in weights]
         if self._cached_labels is None or self._cached_labels[0] != state:
-            self._cached_labels = (state, self.label_encoder(self.word_embeddings.weight))
+            self._cached_labels = (state, self.label_encoder(self.word_embeddings.weight), weights)
         return self._cached_labels[1]
 
-    def encode_text(self, input_ids: Tensor, mask: Tensor, lstm: KenMeSHBiLSTM, cnn: KenMeSHDilatedCNN | None):
-        """Features at every level, zero at padding, wherever in the row the padding stands."""
-        order = torch.argsort(~mask, dim=1, stable=True)
-        packed_mask = mask.gather(1, order)
-        embedded = self.dropout(self.word_embeddings(input_ids.gather(1, order)))
-        levels = [lstm(embedded, packed_mask)]
-        if cnn is not None:
-            levels += cnn(levels[0], packed_mask)
-        restore = torch.argsort(order, dim=1)
-        return [gather_text(level, restore) for level in levels]
+    def train(self, mode: bool = True):
+        # Writing through `.data` leaves no trace on a weight, so a change of mode always starts afresh.
+        self._cached_labels = None
+        return super().train(mode)
+
+    def _apply(self, fn, recurse: bool = True):
+        self._cached_labels = None
+        return super()._apply(fn, recurse)
+
+    def encode_text(
+        self, input_ids: Tensor, mask: Tensor, lstm: KenMeSHBiLSTM, cnn: KenMeSHDilatedCNN | None
+    ) -> list[Tensor]:
+        """Features at every level, zero at padding."""
+        check_range(input_ids, self.word_embeddings.num_embeddings, "token ids", "Another model's tokenizer?")
+        embedded = self.dropout(self.word_embeddings(input_ids))
+        if input_ids.shape[1] == 0:
+            empty = embedded.new_zeros(len(embedded), 0, self.config.hidden_size)
+            return [empty] * (1 + len(cnn.levels if cnn is not None else ()))
+        states = lstm(embedded, mask)
+        return [states] if cnn is None else [states, *cnn(states, mask)]
 
     @can_return_tuple
     def forward(
@@ -313,8 +246,7 @@ class KenMeSHModel(KenMeSHPreTrainedModel):
                 title_lstm = self.title_lstm if self.title_lstm is not None else self.text_lstm
                 title = self.encode_text(title_input_ids, title_mask, title_lstm, None)[0]
             else:
-                input_ids = torch.cat([title_input_ids, input_ids], dim=1)
-                mask = torch.cat([title_mask, mask], dim=1)
+                input_ids, mask = self._join(title_input_ids, title_mask, input_ids, mask)
         levels = self.encode_text(input_ids, mask, self.text_lstm, self.text_cnn)
         if output_hidden_states is None:
             output_hidden_states = self.config.output_hidden_states
@@ -322,19 +254,25 @@ class KenMeSHModel(KenMeSHPreTrainedModel):
             last_hidden_state=levels[-1],
             title_hidden_state=title,
             label_features=self.label_features(),
-            text_mask=mask,
-            title_mask=None if title is None else title_mask,
+            text_mask=mask.long(),
+            title_mask=None if title is None else title_mask.long(),
             hidden_states=tuple(levels) if output_hidden_states else None,
         )
 
     def _text_mask(self, input_ids: Tensor, attention_mask: Tensor | None) -> Tensor:
         return attention_mask.bool() if attention_mask is not None else input_ids != self.config.pad_token_id
 
+    def _join(self, title_ids: Tensor, title_mask: Tensor, text_ids: Tensor, text_mask: Tensor):
+        """One text of title and abstract, its words without a gap in between and all padding last."""
+        mask = torch.cat([title_mask, text_mask], dim=1)
+        order = torch.argsort(~mask, dim=1, stable=True)
+        return torch.cat([title_ids, text_ids], dim=1).gather(1, order), mask.gather(1, order)
+
 
 class KenMeSHForMeSHIndexing(KenMeSHPreTrainedModel):
     """The whole indexer: an article and its candidate labels → a logit for every label."""
 
-    # Without this, Trainer would take **kwargs for "scales its own loss" and divide by the number of processes.
+    # Without this, Trainer would read **kwargs as "scales its own loss" and divide by the process count.
     accepts_loss_kwargs = False
 
     def __init__(self, config: KenMeSHConfig):
@@ -373,31 +311,33 @@ class KenMeSHForMeSHIndexing(KenMeSHPreTrainedModel):
             attention_label_ids: Labels whose attention over the words is returned, `(batch, chosen)`.
             output_hidden_states: Return the abstract's features at each level.
         """
-        features = self.kenmesh(
-            input_ids, attention_mask, title_input_ids, title_attention_mask, output_hidden_states, return_dict=True
-        )
-        channels = [(features.last_hidden_state, features.text_mask)]
+        texts = (input_ids, attention_mask, title_input_ids, title_attention_mask)
+        features = self.kenmesh(*texts, output_hidden_states=output_hidden_states, return_dict=True)
+        channels = [(features.last_hidden_state, features.text_mask.bool())]
         if features.title_hidden_state is not None:
-            channels.insert(0, (features.title_hidden_state, features.title_mask))
+            channels.insert(0, (features.title_hidden_state, features.title_mask.bool()))
         keys = features.label_features
+        if candidate_ids is not None:
+            candidate_ids, candidate_mask = self._candidates(candidate_ids, candidate_mask)
         if candidate_ids is None or not self.config.mask_labels:
             logits = self._add_bias(self._score_every_label(channels, keys))
-            if candidate_ids is not None:
-                candidate_mask = self._candidate_mask(candidate_ids, candidate_mask)
         else:
-            candidate_mask = self._candidate_mask(candidate_ids, candidate_mask)
             logits = self._score_candidates(channels, keys, candidate_ids, candidate_mask, candidate_features)
-        return KenMeSHOutput(
-            loss=None if labels is None else self._loss(logits, labels, candidate_ids, candidate_mask),
-            logits=logits,
-            hidden_states=features.hidden_states,
-            attentions=None if attention_label_ids is None else self._attentions(channels, keys, attention_label_ids),
-        )
+        loss = attentions = None
+        if labels is not None:
+            loss = label_loss(self.config, logits, labels, candidate_ids, candidate_mask)
+        if attention_label_ids is not None:
+            attentions = self._attentions(channels, keys, attention_label_ids)
+        return KenMeSHOutput(loss, logits, features.hidden_states, attentions)
 
-    def _candidate_mask(self, candidate_ids: Tensor, candidate_mask: Tensor | None) -> Tensor:
+    def _candidates(self, candidate_ids: Tensor, candidate_mask: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Ids that are all labels, whatever stood at padding, and which of them are real."""
         if candidate_mask is None:
-            return torch.ones_like(candidate_ids, dtype=torch.bool)
-        return candidate_mask.bool()
+            candidate_mask = torch.ones_like(candidate_ids)
+        candidate_mask = candidate_mask.bool()
+        candidate_ids = candidate_ids.masked_fill(~candidate_mask, 0)
+        check_range(candidate_ids, self.config.num_labels, "candidate_ids", "Is its padding masked?")
+        return candidate_ids, candidate_mask
 
     def _score_candidates(
         self,
@@ -408,76 +348,53 @@ class KenMeSHForMeSHIndexing(KenMeSHPreTrainedModel):
         candidate_features: Tensor | None,
     ) -> Tensor:
         """Eqs. 4 to 6: attention for the candidates, the mean of the text for all other labels."""
-        candidate_keys = F.embedding(candidate_ids, keys)
+        if self.config.loss_labels == "candidates":
+            # Such a loss teaches nothing about other labels, so they stay unscored.
+            candidate_keys = F.embedding(candidate_ids, keys)
+            others = candidate_keys.new_full((len(candidate_ids), self.config.num_labels), UNSCORED)
+        else:
+            means = sum(mean_state(states, mask) for states, mask in channels)
+            others, candidate_keys = ScoreAndGatherLabels.apply(keys, means, candidate_ids)
+            others = self._add_bias(others)
         scores = sum(attended_score(states, mask, candidate_keys) for states, mask in channels)
         if self.label_bias is not None:
             scores = scores + self.label_bias[candidate_ids]
         if self.evidence is not None:
-            if candidate_features is None:
-                raise ValueError(
-                    "This model weighs evidence: pass `candidate_features` beside `candidate_ids` (the processor "
-                    "makes both)."
-                )
             scores = self.evidence(scores, candidate_features)
         # Padding is written to a column past the last label, which is then cut off.
         columns = candidate_ids.masked_fill(~candidate_mask, self.config.num_labels)
-        return self._score_others(channels, keys, scores).scatter(1, columns, scores)[:, : self.config.num_labels]
-
-    def _score_others(self, channels: list[tuple[Tensor, Tensor]], keys: Tensor, scores: Tensor) -> Tensor:
-        """`(batch, labels + 1)` as if no label were a candidate.
-
-        A loss over candidates alone teaches nothing about other labels, so there they stay unscored.
-        """
-        shape = (len(scores), self.config.num_labels + 1)
-        if self.config.loss_labels == "candidates":
-            return scores.new_full(shape, UNSCORED)
-        means = sum(mean_state(states, mask) for states, mask in channels)
-        return F.pad(self._add_bias(means @ keys.T), (0, 1))
+        scores = scores.to(others.dtype)
+        return F.pad(others, (0, 1)).scatter(1, columns, scores)[:, : self.config.num_labels]
 
     def _add_bias(self, logits: Tensor) -> Tensor:
         return logits if self.label_bias is None else logits + self.label_bias
 
     def _score_every_label(self, channels: list[tuple[Tensor, Tensor]], keys: Tensor) -> Tensor:
         """Attention for all labels, a block at a time; blocks are computed again in the backward pass."""
-        words = max(mask.numel() for _, mask in channels)
+        words = max(1, max(mask.numel() for _, mask in channels))
         size = max(1, self.config.attention_chunk_elements // words)
 
         def score(block: Tensor) -> Tensor:
-            block = block.expand(len(channels[0][0]), -1, -1)
             return sum(attended_score(states, mask, block) for states, mask in channels)
 
         if torch.is_grad_enabled():
-            return torch.cat([checkpoint(score, block, use_reentrant=False) for block in keys.split(size)], dim=1)
+            return torch.cat(
+                [checkpoint(score, block, use_reentrant=False) for block in keys.split(size)], dim=1
+            )
         return torch.cat([score(block) for block in keys.split(size)], dim=1)
 
     def _attentions(
         self, channels: list[tuple[Tensor, Tensor]], keys: Tensor, label_ids: Tensor
     ) -> tuple[Tensor, ...]:
+        check_range(label_ids, self.config.num_labels, "attention_label_ids")
         chosen = F.embedding(label_ids, keys)
-        return tuple(attention_weights(chosen @ states.transpose(1, 2), mask) for states, mask in channels)
-
-    def _loss(
-        self, logits: Tensor, labels: Tensor, candidate_ids: Tensor | None, candidate_mask: Tensor | None
-    ) -> Tensor:
-        """Binary cross-entropy, the mean over the labels that `loss_labels` names."""
-        gold = self._multi_hot(labels, labels >= 0)
-        if self.config.loss_labels == "all" or candidate_ids is None:
-            return F.binary_cross_entropy_with_logits(logits.float(), gold.float())
-        if self.config.loss_labels == "candidates":
-            logits, gold, counted = logits.gather(1, candidate_ids), gold.gather(1, candidate_ids), candidate_mask
-        else:
-            sampled = torch.randint(
-                self.config.num_labels, (len(logits), self.config.num_sampled_negatives), device=logits.device
-            )
-            counted = gold | self._multi_hot(candidate_ids, candidate_mask) | self._multi_hot(sampled, sampled >= 0)
-        losses = F.binary_cross_entropy_with_logits(logits.float(), gold.float(), reduction="none")
-        return (losses * counted).sum() / counted.sum().clamp(min=1)
-
-    def _multi_hot(self, label_ids: Tensor, mask: Tensor) -> Tensor:
-        """Ragged label ids → `(batch, labels)` booleans; padding goes to a column that is cut off."""
-        labels = self.config.num_labels
-        empty = torch.zeros(len(label_ids), labels + 1, dtype=torch.bool, device=label_ids.device)
-        return empty.scatter(1, label_ids.masked_fill(~mask, labels), True)[:, :labels]
+        return tuple(attention_weights(word_scores(states, chosen), mask) for states, mask in channels)
 
 
-__all__ = ["KenMeSHForMeSHIndexing", "KenMeSHModel", "KenMeSHModelOutput", "KenMeSHOutput", "KenMeSHPreTrainedModel"]
+__all__ = [
+    "KenMeSHForMeSHIndexing",
+    "KenMeSHModel",
+    "KenMeSHModelOutput",
+    "KenMeSHOutput",
+    "KenMeSHPreTrainedModel",
+]
