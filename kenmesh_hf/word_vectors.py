@@ -110,7 +110,7 @@ def train_word_vectors(
     epochs: int = 10,
     min_count: int = 3,
     max_words: int | None = 80_000,
-    negative: int = 10,
+    negative: int = 5,
     skip_gram: bool = True,
     workers: int = 1,
     seed: int = 0,
