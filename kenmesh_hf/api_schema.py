@@ -1,0 +1,205 @@
+"""What goes in and out of the REST interface; the OpenAPI description is made from it."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class ArticleFields(BaseModel):
+    """An article as its reader sees it; title or abstract is needed, the rest helps."""
+
+    title: str = Field(default="", examples=["Amlodipine or ramipril in older adults with hypertension"])
+    abstract: str = Field(default="", examples=["We randomly assigned adults aged 65 or over …"])
+    journal: str | None = Field(default=None, description="Title, abbreviation or NLM id.")
+    pmid: str | None = Field(
+        default=None,
+        max_length=20,
+        description="Keeps an article from being its own neighbour.",
+    )
+    year: int | None = Field(default=None, description="Only repeated in exports.")
+
+
+class TagOptions(BaseModel):
+    """Which tags are wanted; without any of these the model's own thresholds decide."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    top_k: int | None = Field(default=None, ge=1, le=500, description="Most tags of an article.")
+    threshold: float | None = Field(default=None, ge=0, le=1, description="Least score of a tag.")
+    preset: str | None = Field(default=None, description="One of the presets that `/api/info` names.")
+    include: list[str] = Field(
+        default_factory=list,
+        max_length=100,
+        description="Only these descriptors or branches of the tree, and what is below them.",
+        examples=[["C", "D006973"]],
+    )
+    exclude: list[str] = Field(
+        default_factory=list, max_length=100, description="Never these descriptors or branches."
+    )
+    check_tags: bool = Field(default=True, description="Whether Humans, Male, Adult … are wanted.")
+    evidence: bool = Field(default=False, description="Say what each tag rests on.")
+
+
+class TagRequest(ArticleFields, TagOptions):
+    """One article and which tags of it are wanted."""
+
+
+class TagManyRequest(TagOptions):
+    """Several articles and which tags of them are wanted."""
+
+    articles: list[ArticleFields]
+
+
+class Word(BaseModel):
+    """A word that the model looked at, where it stands, and its share of the attention."""
+
+    word: str
+    field: Literal["title", "abstract"]
+    start: int
+    end: int
+    weight: float
+
+
+class Neighbour(BaseModel):
+    """A similar article that has the tag."""
+
+    pmid: str
+    similarity: float
+
+
+class Term(BaseModel):
+    """A name of the descriptor found in the text."""
+
+    text: str
+    field: Literal["title", "abstract"]
+    start: int
+    end: int
+
+
+class Evidence(BaseModel):
+    """What a tag rests on."""
+
+    words: list[Word]
+    neighbours: list[Neighbour]
+    journal: float | None = Field(description="Share of the journal's articles that have the tag.")
+    term: Term | None
+
+
+class Tag(BaseModel):
+    """A MeSH descriptor that fits the article."""
+
+    ui: str
+    name: str
+    score: float
+    tree_numbers: list[str]
+    threshold: float | None = Field(default=None, description="Score from which the model gives it.")
+    evidence: Evidence | None = None
+
+
+class TagResponse(BaseModel):
+    """The tags of an article, best first."""
+
+    pmid: str | None = None
+    tags: list[Tag]
+
+
+class TagManyResponse(BaseModel):
+    """The tags of each article, in the order of the request."""
+
+    results: list[TagResponse]
+
+
+class GivenTag(BaseModel):
+    """A tag to be exported; further keys, such as evidence, pass into JSON as they are."""
+
+    model_config = ConfigDict(extra="allow")
+
+    ui: str
+    name: str
+    score: float
+    tree_numbers: list[str] = Field(default_factory=list)
+
+
+class TaggedArticle(ArticleFields):
+    """An article with the tags that were kept."""
+
+    tags: list[GivenTag]
+
+
+class ExportRequest(BaseModel):
+    """Tagged articles and the form they are wanted in."""
+
+    format: Literal["json", "jsonl", "csv", "ris", "pubmed", "ovid"]
+    articles: list[TaggedArticle] = Field(min_length=1)
+
+
+class Descriptor(BaseModel):
+    """A MeSH descriptor in a list of search results."""
+
+    ui: str
+    name: str
+    tree_numbers: list[str]
+
+
+class Place(BaseModel):
+    """One step on the way from the top of a tree to a descriptor."""
+
+    number: str
+    ui: str
+    name: str
+
+
+class DescriptorDetails(Descriptor):
+    """Everything that is known of a descriptor."""
+
+    entry_terms: list[str]
+    scope_note: str | None
+    check_tag: bool
+    categories: list[str]
+    paths: list[list[Place]]
+    narrower: list[Descriptor]
+
+
+class Journal(BaseModel):
+    """A journal that the model knows."""
+
+    name: str
+    articles: int = Field(description="Articles of it in the training set.")
+
+
+class LoadedFile(BaseModel):
+    """The articles of a file, and what in it could not be read."""
+
+    articles: list[ArticleFields]
+    more: bool = Field(description="Whether the file holds more articles than are given here.")
+    skipped: dict[str, int]
+    examples: dict[str, list[str]]
+
+
+class Health(BaseModel):
+    """Whether articles can be tagged now."""
+
+    status: Literal["ok"]
+    waiting: int = Field(description="Articles in the queue.")
+
+
+class Info(BaseModel):
+    """What the model and this server are."""
+
+    version: str
+    mesh_year: int | None
+    descriptors: int
+    categories: dict[str, str]
+    check_tags: list[str]
+    threshold: float = Field(description="Score from which the model gives labels without an own threshold.")
+    presets: dict[str, float] = Field(description="Other thresholds by name.")
+    journals: int = Field(description="Journals that `/api/journals` can suggest.")
+    title_words: int = Field(description="Words of a title that the model reads.")
+    abstract_words: int = Field(description="Words of an abstract that the model reads.")
+    limits: dict[str, float]
+
+
+class Problem(BaseModel):
+    """What was wrong and what to do, as a sentence."""
+
+    detail: str

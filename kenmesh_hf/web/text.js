@@ -1,0 +1,49 @@
+// The article as text in which the words of a tag are marked: the darker, the more the tag rests on them.
+
+import { byId, element } from "./dom.js";
+
+const FIELDS = ["title", "abstract"];
+
+// Offsets from the server count characters, as Python does; JavaScript counts UTF-16 units.
+function pieces(text, spans) {
+  const characters = Array.from(text);
+  const cuts = new Set([0, characters.length]);
+  spans.forEach(({ start, end }) => cuts.add(start).add(end));
+  const places = [...cuts].filter((cut) => cut <= characters.length).sort((a, b) => a - b);
+  return places.slice(1).map((end, i) => {
+    const covering = spans.filter((span) => span.start <= places[i] && span.end >= end);
+    return { text: characters.slice(places[i], end).join(""), covering };
+  });
+}
+
+function marked({ text, covering }) {
+  if (!covering.length) return text;
+  const weight = Math.max(...covering.map((span) => span.shade));
+  const mark = element("mark", { textContent: text });
+  mark.style.setProperty("--shade", weight.toFixed(3));
+  mark.classList.toggle("term", covering.some((span) => span.term));
+  return mark;
+}
+
+// Shades count within a field, for each field has an attention of its own.
+function spansOf(field, evidence) {
+  const words = (evidence?.words || []).filter((word) => word.field === field);
+  const most = Math.max(...words.map((word) => word.weight), 0) || 1;
+  const spans = words.map(({ start, end, weight }) => ({ start, end, shade: weight / most }));
+  const term = evidence?.term;
+  if (term?.field === field) spans.push({ start: term.start, end: term.end, shade: 0, term: true });
+  return spans;
+}
+
+export function showText(article, tag = null) {
+  byId("reading-journal").textContent = article.journal || "";
+  for (const field of FIELDS) {
+    const parts = pieces(article[field], spansOf(field, tag?.evidence)).map(marked);
+    byId(`reading-${field}`).replaceChildren(...parts);
+  }
+}
+
+export function scrollToFirstMark() {
+  const mark = document.querySelector("#reading mark");
+  (mark || byId("reading")).scrollIntoView({ behavior: "smooth", block: "center" });
+}
