@@ -66,7 +66,7 @@ def build_network(
         embedding_size=word_vectors.shape[1],
         num_label_tokens=len(labels["token_ids"]),
         num_edges=labels["edges"].shape[1],
-        num_evidence_features=len(processor.candidates.feature_names) if evidence else 0,
+        num_evidence_features=len(processor.candidates.FEATURES) if evidence else 0,
         **label_names(processor.vocabulary),
         **settings,
     )

@@ -1,7 +1,7 @@
 """What the stock `Trainer` needs from us to train KenMeSH, and no more."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +17,10 @@ from .metrics import trainer_metrics
 from .modeling.modeling_kenmesh import KenMeSHForMeSHIndexing
 from .modeling.processing_kenmesh import KenMeSHProcessor
 from .network import START_ARTICLES, build_network, start_evidence
+from .options import option
 
 # Labels of each article that validation looks at; an article has about twelve descriptors.
 TOP_LABELS = 100
-
-
-def option(default: Any, help: str) -> Any:
-    """A training option; the command line takes its description from here."""
-    return field(default=default, metadata={"help": help})
 
 
 @dataclass
@@ -206,7 +202,7 @@ def build_trainer(
         args=arguments,
         train_dataset=train,
         eval_dataset=validation,
-        data_collator=KenMeSHCollator(len(processor.candidates.feature_names)),
+        data_collator=KenMeSHCollator(len(processor.candidates.FEATURES)),
         processing_class=processor.tokenizer,
         compute_metrics=trainer_metrics(np.asarray(validation["unknown_labels"])),
         preprocess_logits_for_metrics=keep_best_labels,
