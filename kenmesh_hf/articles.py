@@ -115,6 +115,8 @@ def _read_source(source: Source, format: str | None, seen: PmidSet | None) -> It
             _tell_empty(source)
             return
         kind = format or format_of(head, source.name)
+        if kind == "bioc" and not head.lstrip().startswith(b"<"):
+            kind = "json"
         if kind == "pubmed":
             root = root_of(head) or ""
             yield from read_pubmed_xml(source, root if root in PUBMED_ROOTS else "PubmedArticleSet", seen)

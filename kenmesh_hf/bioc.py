@@ -75,6 +75,7 @@ class _JsonText:
 
     def __init__(self, source: Source):
         self.broken = False
+        self._in_list = False
         self._source = source
         self._blocks = source.blocks()
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
@@ -82,6 +83,7 @@ class _JsonText:
 
     def enter(self, opening: re.Pattern[str] | None) -> bool:
         """Move behind the next opening; False if there is none."""
+        self._in_list = opening is not None
         if opening is None:
             return True
         while not (found := opening.search(self._window, self._position)):
@@ -110,7 +112,8 @@ class _JsonText:
                     # Doubling the window keeps the repeated attempts at a large value cheap.
                     wanted = len(self._window) - start
                     continue
-                self.broken = start < len(self._window)
+                # A list must end with its bracket; objects that simply follow one another may end anywhere.
+                self.broken = self._in_list or bool(self._window[self._position :].strip())
                 if self.broken:
                     self._source.report.skip("broken JSON", f"{where} ({error})")
                 return None

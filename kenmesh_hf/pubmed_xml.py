@@ -103,7 +103,7 @@ def _read_gap(record: XmlRecord, source: Source, root: str) -> None:
     elif TAGS[root][0] in rest:
         report.skip("record cut off", where)
     elif not record.data and root.endswith("Set") and f"</{root}>".encode() not in rest:
-        report.skip("file cut off after a whole record", where)
+        report.skip("file cut off (its last tag is missing)", where)
     elif record.number > 1 and BOUNDARY.sub(b"", rest).strip():
         report.skip("something unknown between records", where)
 

@@ -1,8 +1,8 @@
 """What reading gives: Article and Heading, sets of PMIDs, and the report of what was skipped and why."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from kenmesh_hf.errors import InputError
@@ -58,6 +58,16 @@ class Article:
     def human_indexed(self) -> bool:
         """Whether a person chose the headings: NLM marks only automated and curated records."""
         return bool(self.headings) and self.indexing_method in (None, "Human")
+
+    def with_uis(self, ui_of: Mapping[str, str]) -> "Article":
+        """Look up the UIs of headings that have only a name (MEDLINE, RIS); names not found are left out.
+
+        Args:
+            ui_of: Descriptor UI of each name or entry term in lower case.
+        """
+        uis = [heading.ui or ui_of.get((heading.name or "").lower(), "") for heading in self.headings]
+        named = zip(uis, self.headings, strict=True)
+        return replace(self, headings=tuple(Heading(ui, h.name, h.major) for ui, h in named if ui))
 
     def to_dict(self) -> dict[str, Any]:
         """Give the JSONL form; keys beyond the usual six appear only where they have a value."""

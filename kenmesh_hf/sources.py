@@ -18,6 +18,7 @@ from kenmesh_hf.errors import InputError
 from kenmesh_hf.records import ReadReport
 
 BLOCK = 1 << 20
+INPUT = 1 << 17
 LARGEST_RECORD = 64 << 20
 PUBMED_NAME = re.compile(r"pubmed\d\dn\d+")
 COMPANIONS = (".md5", ".sha256", ".html", ".dtd")
@@ -197,16 +198,16 @@ def decompress(file: IO[bytes], name: str, report: ReadReport) -> Iterator[bytes
         for block in _decompressed(file):
             done += len(block)
             yield block
-    except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+    except (EOFError, OSError, zlib.error, lzma.LZMAError, tarfile.ReadError) as error:
         report.skip("compressed file cut off or damaged", f"{name}, after {done:,} bytes ({error})")
 
 
 def _decompressed(file: IO[bytes]) -> Iterator[bytes]:
-    first = file.read(1 << 17)
+    first = file.read(INPUT)
     if first.startswith(b"\x1f\x8b"):
         yield from _gunzip(file, first)
         return
-    blocks = itertools.chain([first], iter(lambda: file.read(BLOCK), b""))
+    blocks = itertools.chain([first], iter(lambda: file.read(INPUT), b""))
     for magic, kind in ((b"BZh", bz2.BZ2File), (b"\xfd7zXZ\x00", lzma.LZMAFile)):
         if first.startswith(magic):
             packed = kind(cast(IO[bytes], io.BufferedReader(_BlockReader(blocks))))
@@ -221,13 +222,13 @@ def _gunzip(file: IO[bytes], data: bytes) -> Iterator[bytes]:
         inflater = zlib.decompressobj(31)
         while not inflater.eof:
             if not data:
-                data = file.read(1 << 17)
+                data = file.read(INPUT)
                 if not data:
                     yield inflater.flush()
                     raise EOFError("it ends too early")
             yield inflater.decompress(data, BLOCK)
             data = inflater.unconsumed_tail
-        data = (inflater.unused_data + file.read(1 << 17)).lstrip(b"\0")
+        data = (inflater.unused_data + file.read(INPUT)).lstrip(b"\0")
 
 
 def encoding_of(head: bytes, name: str) -> str:
@@ -244,7 +245,7 @@ def encoding_of(head: bytes, name: str) -> str:
     declared = DECLARED.match(head)
     encoding = declared[1].decode().lower() if declared else "utf-8"
     try:
-        b"".decode(encoding)
+        b"x".decode(encoding, "replace")
     except LookupError:
         raise InputError(f"{name}: unknown encoding {encoding!r}. Convert the file to UTF-8.") from None
     # A declaration that could be read byte by byte proves that UTF-16 or UTF-32 is a false claim.
