@@ -11,6 +11,7 @@ import re
 import threading
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import PurePosixPath
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import yaml
@@ -343,15 +344,18 @@ class HubHandler(BaseHTTPRequestHandler):
         if path and not inside:
             raise HubError(404, "EntryNotFound", f"{path} does not exist")
         entries = [file.describe(name) for name, file in sorted(inside.items())]
+        folders = {str(parent) for name in inside for parent in PurePosixPath(name).parents} - {"."}
+        entries += [{"type": "directory", "path": name, "oid": "0" * 40} for name in sorted(folders)]
         if self.query.get("recursive", ["false"])[0].lower() != "true":
-            entries = [entry for entry in entries if "/" not in entry["path"][len(path) :].strip("/")]
+            entries = [
+                entry for entry in entries if PurePosixPath(entry["path"]).parent == PurePosixPath(path)
+            ]
         self.send_json(entries)
 
     def describe_paths(self, kind: str, name: str, revision: str):
         _, files = self.commit_of(kind, name, revision)
-        asked = (
-            json.loads(self.body)["paths"] if self.body[:1] == b"{" else parse_qs(self.body.decode())["paths"]
-        )
+        body = self.body.decode()
+        asked = json.loads(body)["paths"] if body.startswith("{") else parse_qs(body)["paths"]
         entries = []
         for path in asked:
             if path in files:

@@ -2,19 +2,28 @@
 
 import json
 import os
-import subprocess
 import sys
+from subprocess import DEVNULL, PIPE, Popen
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+import torch
 from hub_server import TOKEN, HubServer, StoredFile
 
 from kenmesh_hf import hub
 from kenmesh_hf.errors import InputError, MismatchError
 from kenmesh_hf.modeling.checksums_kenmesh import write_checksums
+from kenmesh_hf.modeling.configuration_kenmesh import KenMeSHConfig
+from kenmesh_hf.modeling.modeling_kenmesh import KenMeSHForMeSHIndexing
+from kenmesh_hf.modeling.pipeline_kenmesh import MeSHIndexingPipeline
+from kenmesh_hf.modeling.processing_kenmesh import KenMeSHProcessor
+from kenmesh_hf.modeling.vocabulary_kenmesh import MeshVocabulary
+from kenmesh_hf.tokenization import build_tokenizer
 
 NAME = "library/mesh-tagger"
 PRELUDE = """
-import json, logging, sys
+import json, sys
 from pathlib import Path
 from kenmesh_hf.hub import pull, push, push_dataset
 
@@ -47,16 +56,17 @@ def start(server, tmp_path):
             "OMP_NUM_THREADS": "1",
         }
         command = [sys.executable, "-c", PRELUDE + code, str(folder), NAME, TOKEN]
-        environment = {**os.environ, **settings, **environment}
-        return subprocess.Popen(command, env=environment, stdout=-1, stderr=-1, text=True)
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
+        environment = inherited | settings | environment
+        return Popen(command, env=environment, stdin=DEVNULL, stdout=PIPE, stderr=PIPE, text=True)
 
     return start
 
 
 @pytest.fixture
 def run(start):
-    def run(code, folder="", **environment):
-        output, errors = start(code, folder, **environment).communicate(timeout=120)
+    def run(code, folder="", **options):
+        output, errors = start(code, folder, **options).communicate(timeout=120)
         assert output, errors
         return json.loads(output.splitlines()[-1])
 
@@ -261,3 +271,81 @@ def test_pull_takes_folders_and_refuses_what_is_no_name(folder):
     for name in ("no-such-folder/deeper/still", "./mesh-tagger", "mesh tagger"):
         with pytest.raises(InputError, match="neither a folder nor a name"):
             hub.pull(name)
+
+
+def test_prepared_dataset_is_loaded_from_the_hub_without_code(server, run, tmp_path):
+    folder = tmp_path / "prepared"
+    folder.mkdir()
+    rows = {
+        "pmid": ["1", "2"],
+        "labels": [[1, 2], [3]],
+        "unknown_labels": [0, 0],
+        "candidate_ids": [[1, 2], [4]],
+    }
+    for split in ("train", "test"):
+        pq.write_table(pa.table(rows), folder / f"kenmesh-{split}-00000-of-00001.parquet")
+    (folder / "results.json").write_text(json.dumps({"mesh_year": 2021, "sources": ["pubmed20n0014.xml.gz"]}))
+    loaded = run(
+        """
+push_dataset(folder, name, token=token, private=True)
+from datasets import load_dataset
+data = load_dataset(name, token=token)
+print(json.dumps({split: list(data[split]["labels"]) for split in data}))
+""",
+        folder,
+    )
+    assert loaded == {"train": [[1, 2], [3]], "test": [[1, 2], [3]]}
+    files = server.files(NAME, kind="dataset")
+    assert "data/train-00000-of-00001.parquet" in files
+    assert "0.667" in files["README.md"].decode() and "MeSH 2021" in files["README.md"].decode()
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """Folder of a tiny untrained model, and the pipeline that was saved there."""
+    uis, names = ["D000001", "D000002", "D000003"], ["Aspirin", "Stroke", "Humans"]
+    trees = [["D02.455"], ["C10.228"], ["B01.050"]]
+    vocabulary = MeshVocabulary(uis, names, [[] for _ in uis], trees, year=2021)
+    tokenizer = build_tokenizer(["aspirin", "stroke", "humans", "treatment"])
+    config = KenMeSHConfig(
+        vocab_size=len(tokenizer),
+        embedding_size=8,
+        num_label_tokens=3,
+        id2label=dict(enumerate(uis)),
+        label2id={ui: label for label, ui in enumerate(uis)},
+    )
+    torch.manual_seed(0)
+    model = KenMeSHForMeSHIndexing(config)
+    ids = torch.arange(3)
+    model.kenmesh.set_labels(ids + 2, ids, torch.empty(2, 0, dtype=torch.long))
+    folder = tmp_path_factory.mktemp("tagger")
+    model.save_pretrained(folder)
+    processor = KenMeSHProcessor(tokenizer, vocabulary=vocabulary)
+    processor.save_pretrained(folder)
+    return folder, MeSHIndexingPipeline(model=model, processor=processor)
+
+
+LOAD = """
+from transformers import AutoConfig
+from kenmesh_hf.modeling.configuration_kenmesh import KenMeSHConfig
+from kenmesh_hf.modeling.modeling_kenmesh import KenMeSHForMeSHIndexing
+from kenmesh_hf.modeling.pipeline_kenmesh import MeSHIndexingPipeline
+from kenmesh_hf.modeling.processing_kenmesh import KenMeSHProcessor
+
+AutoConfig.register("kenmesh", KenMeSHConfig, exist_ok=True)
+
+def tags(**options):
+    model = KenMeSHForMeSHIndexing.from_pretrained(name, **options)
+    tagger = MeSHIndexingPipeline(model=model, processor=KenMeSHProcessor.from_pretrained(name, **options))
+    return [[tag["ui"], round(tag["score"], 5)] for tag in tagger("Aspirin after stroke.", top_k=3)]
+"""
+
+
+def test_a_pushed_model_tags_elsewhere_online_and_offline(server, run, saved):
+    folder, tagger = saved
+    ours = [[tag["ui"], round(tag["score"], 5)] for tag in tagger("Aspirin after stroke.", top_k=3)]
+    run("print(json.dumps(str(push(folder, name, token=token, revision='v1'))))", folder)
+    assert run(LOAD + "print(json.dumps(tags(revision='v1')))") == ours  # main holds no model
+    server.stop()
+    cached = "print(json.dumps([tags(revision='v1'), tags(revision='v1', local_files_only=True)]))"
+    assert run(LOAD + cached, HF_HUB_OFFLINE="1") == [ours, ours]
