@@ -42,8 +42,8 @@ class LabelCounts:
             raise MismatchError(
                 f"Some label ids are not below {num_labels}; scores and labels belong to different models."
             )
-        columns = (np.bincount(ids, minlength=num_labels) for ids in counted)
-        return cls(*columns, unknown=gold.total - len(gold.label_ids))
+        truth, predicted, correct = (np.bincount(ids, minlength=num_labels) for ids in counted)
+        return cls(truth, predicted, correct, unknown=gold.total - len(gold.label_ids))
 
 
 def _group_scores(counts: LabelCounts, labels: np.ndarray, unknown: int = 0) -> dict[str, float]:

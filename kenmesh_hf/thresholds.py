@@ -18,8 +18,8 @@ from .modeling.thresholds_kenmesh import Thresholds
 PRESETS = {"precision": 0.5, "recall": 2.0}
 # Strengths of the guards that cross-validation chooses from: pseudo-counts in gold tags, and the variance of
 # the labels' miscalibration.
-PRIORS = (30.0, 100.0, 300.0)
-VARIANCES = (0.03, 0.1, 0.3, 1.0)
+PRIORS = (30.0, 100.0)
+VARIANCES = (0.1, 0.3, 1.0, 3.0)
 Fit = Callable[[Entries, int], np.ndarray]
 
 
@@ -152,7 +152,8 @@ def _cross_validate(
         fitted_on, left_out = entries.of_articles(fold_of != fold), entries.of_articles(fold_of == fold)
         for way, fit in ways.items():
             counts[way] += left_out.count(fit(fitted_on, num_labels))
-    return {way: float(f_score(*pair, int(entries.gold.sum()))) for way, pair in counts.items()}
+    gold = int(entries.gold.sum())
+    return {way: float(f_score(right, chosen, gold)) for way, (right, chosen) in counts.items()}
 
 
 def select_top_k(scored: ScoredLabels, k: int) -> np.ndarray:

@@ -254,8 +254,9 @@ def test_twenty_thousand_articles_stay_within_two_gigabytes():
     articles, labels, candidates = 20_000, 30_000, 500
     rng = np.random.default_rng(0)
     tracemalloc.start()
-    # Steps of 1 … 59 between labels of a row: about 500 distinct labels out of 30,000 for each article.
-    ids = rng.integers(1, 60, (articles, candidates), dtype=np.int32).cumsum(1, dtype=np.int32) - 1
+    # Steps of 1 … 59 from any start, less than once around: 500 distinct labels for each article.
+    ids = rng.integers(1, 60, (articles, candidates), dtype=np.int32).cumsum(1, dtype=np.int32)
+    ids = (ids + rng.integers(0, labels, (articles, 1), dtype=np.int32)) % labels
     scores = rng.beta(0.15, 4.0, ids.shape).astype(np.float32)
     gold_entries = np.flatnonzero(rng.random(ids.size, np.float32) < scores.reshape(-1))
     lengths = np.bincount(gold_entries // candidates, minlength=articles)
@@ -273,4 +274,4 @@ def test_twenty_thousand_articles_stay_within_two_gigabytes():
     tracemalloc.stop()
     assert peak < 1.5e9
     assert figures["candidate_recall"] == 1
-    assert figures["MiF"] > 0.4
+    assert figures["MiF"] >= sweep_thresholds(scored, gold).f_score().max() - 1e-6
