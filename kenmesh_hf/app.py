@@ -173,26 +173,31 @@ def create_app(tagger: Any, *, limits: Limits | None = None) -> FastAPI:
 
 
 def serve(
-    tagger: Any,
+    model: Any = None,
     *,
     host: str = "127.0.0.1",
-    port: int = 7860,
+    port: int = 8000,
     limits: Limits | None = None,
     trusted_proxies: str | None = None,
+    **loading: Any,
 ) -> None:
     """Runs the page until it is stopped with Ctrl+C.
 
     Args:
-        tagger: A `MeSHIndexingPipeline`.
+        model: Folder or Hub name of a model, the bundled one if not given, or a `MeSHIndexingPipeline`.
         host: Address to listen at; "0.0.0.0" lets other machines in.
         port: Port to listen at.
         limits: What may be asked for.
         trusted_proxies: Addresses of proxies whose word on a client's address counts; "*" for any.
+        **loading: `revision`, `token` and other options of `kenmesh_hf.load`.
     """
-    uvicorn.run(
-        create_app(tagger, limits=limits),
-        host=host,
-        port=port,
-        log_level="warning",
-        forwarded_allow_ips=trusted_proxies,
-    )
+    tagger = model if callable(model) else _load(model, loading)
+    app = create_app(tagger, limits=limits)
+    print(f"KenMeSH is at http://{host}:{port}/ (stop with Ctrl+C)", flush=True)
+    uvicorn.run(app, host=host, port=port, log_level="warning", forwarded_allow_ips=trusted_proxies)
+
+
+def _load(model: Any, loading: dict[str, Any]) -> Any:
+    from . import load
+
+    return load(*([] if model is None else [model]), **loading)

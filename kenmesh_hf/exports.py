@@ -6,11 +6,13 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from .citation_files import ris_rows as ris_records
 from .errors import InputError
 from .modeling.vocabulary_kenmesh import CATEGORIES, CHECK_TAGS
-from .records import Article
+from .records import Article, Heading
 
 Tag = Mapping[str, Any]
 Tagged = tuple[Article, Sequence[Tag]]
@@ -67,24 +69,11 @@ def _csv_line(cells: Iterable[Any]) -> str:
 
 
 def ris_rows(results: Iterable[Tagged]) -> Iterator[str]:
-    """One RIS record for each article, its tags as the keywords that reference and screening tools read."""
+    """One RIS record for each article; its tags join the keywords that reference and screening tools read."""
     for article, tags in results:
-        fields = [
-            ("TY", "JOUR"),
-            ("TI", article.title),
-            ("T2", article.journal),
-            ("PY", article.year),
-            ("AB", article.abstract),
-            ("AN", article.pmid),
-            *(("KW", tag["name"]) for tag in tags),
-        ]
-        lines = [f"{tag}  - {_one_line(value)}\r\n" for tag, value in fields if value]
-        yield "".join([*lines, "ER  - \r\n\r\n"])
-
-
-def _one_line(value: Any) -> str:
-    # A line break inside a value would begin a new RIS field.
-    return " ".join(str(value).split())
+        known = {heading.name for heading in article.headings}
+        added = (Heading(tag["ui"], tag["name"]) for tag in tags if tag["name"] not in known)
+        yield "".join(ris_records([replace(article, headings=(*article.headings, *added))]))
 
 
 WRITERS: dict[str, Callable[[Iterable[Tagged]], Iterator[str]]] = {
