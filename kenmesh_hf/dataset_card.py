@@ -40,7 +40,11 @@ def parquet_files(folder: Path) -> Iterator[dict[str, list[Path]]]:
 
 def _find_splits(folder: Path) -> dict[str, list[Path]]:
     splits: dict[str, list[Path]] = {}
-    paths = sorted(folder.rglob("*.parquet"))
+    paths = [
+        path
+        for path in sorted(folder.rglob("*.parquet"))
+        if "/." not in path.relative_to(folder.parent).as_posix()
+    ]
     for split in SPLITS:
         if found := [path for path in paths if re.search(rf"(?:^|[-_]){split}(?:[-_.]|$)", path.name)]:
             splits[split] = found

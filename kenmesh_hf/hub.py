@@ -55,12 +55,13 @@ class Push:
     left_out: tuple[str, ...] = ()
     url: str | None = None
 
-    def __str__(self) -> str:
-        """A line for each file, then the sum."""
+    def lines(self) -> list[str]:
+        """A line for each file, then the sum and, once sent, the address of the commit."""
         lines = [f"{size:>14,}  {path}" for path, size in self.files.items()]
         lines += [f"{'left out':>14}  {name}" for name in self.left_out]
         total = f"{sum(self.files.values()):>14,}  bytes in {len(self.files)} files"
-        return "\n".join([*lines, f"{total} → {self.repo_id} ({self.revision})"])
+        lines.append(f"{total} → {self.repo_id} ({self.revision})")
+        return lines if self.url is None else [*lines, self.url]
 
 
 def push(
@@ -200,8 +201,8 @@ def push_dataset(
     """Sends a prepared dataset as Parquet with its card, in one commit, for `load_dataset(repo_id)`.
 
     Args:
-        folder: Parquet files with a split in their names, or what `DatasetDict.save_to_disk` wrote, and
-            perhaps a `results.json` for the card.
+        folder: What `kenmesh prepare` or `DatasetDict.save_to_disk` wrote, or any Parquet files with a split
+            in their names. Without a card there (`README.md`) one is made, from `results.json` if there is one.
         repo_id: `"organisation/name"`.
         private: Whether only the organisation may see a new repository.
         revision: Branch to commit to, made if need be.
@@ -217,9 +218,7 @@ def push_dataset(
             for split, paths in splits.items()
             for number, path in enumerate(paths)
         }
-        results = {"candidates": measured} | read_results(folder)
-        articles = {split: int(found["articles"]) for split, found in measured.items()}
-        contents[CARD] = render_dataset_card(results, articles, repo_id).encode()
+        contents[CARD] = _dataset_card(folder, measured, repo_id).encode()
         return _commit(
             contents,
             repo_id,
@@ -230,6 +229,14 @@ def push_dataset(
             dry_run=dry_run,
             commit_message=commit_message or "Upload prepared dataset",
         )
+
+
+def _dataset_card(folder: Path, measured: dict[str, dict[str, float]], repo_id: str) -> str:
+    path = folder / CARD
+    if path.exists():
+        return path.read_text(encoding="utf-8")
+    articles = {split: int(found["articles"]) for split, found in measured.items()}
+    return render_dataset_card({"candidates": measured} | read_results(folder), articles, repo_id)
 
 
 def _commit(

@@ -39,7 +39,7 @@ def test_splits_are_found_by_name(tmp_path):
         "kenmesh-train-00001-of-00002.parquet",
         "deep/test.parquet",
     )
-    for name in (*names, "latest.parquet", "training.parquet"):
+    for name in (*names, "latest.parquet", "training.parquet", ".stages/test.parquet"):
         write(tmp_path / name)
     with parquet_files(tmp_path) as splits:
         found = {split: [path.name for path in paths] for split, paths in splits.items()}
@@ -89,3 +89,9 @@ def test_card_tells_sources_year_licence_split_and_recall():
         "# prepared",
     ):
         assert text in card.text
+
+
+def test_card_of_the_folder_is_sent_as_it_is(tmp_path):
+    write(tmp_path / "data" / "train-00000.parquet")
+    (tmp_path / "README.md").write_text("# Prepared\n")
+    assert hub.push_dataset(tmp_path, "library/prepared", dry_run=True).files["README.md"] == 11
