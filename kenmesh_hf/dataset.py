@@ -1,4 +1,4 @@
-"""The training set: articles → rows of word ids, label ids and candidate ids, as a `datasets` builder and Parquet."""
+"""The training set: articles → rows of word, label and candidate ids, as a `datasets` builder and Parquet."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -43,8 +43,8 @@ FEATURES = Features(
         "candidate_features": List(Value("float16")),
     }
 )
-# Candidate ids ascend within an article, so their differences are small numbers; the numbers of a candidate are
-# many zeros, and zstd finds more in them when the two bytes of a float16 stand apart.
+# Candidate ids ascend within an article, so their differences are small. Of a candidate's numbers many
+# are zero, and zstd finds more in them when the two bytes of a float16 stand apart.
 PARQUET: dict[str, Any] = {
     "compression": "zstd",
     "use_dictionary": ["journal"],
@@ -196,7 +196,7 @@ def load_prepared(folder: str | Path) -> PreparedDataset:
     folder = Path(folder)
     if not (folder / REPORT_FILE).exists():
         raise InputError(
-            f"{folder} is no finished dataset: it has no {REPORT_FILE}. Run `kenmesh prepare` with --out {folder} "
-            "(again, if it was interrupted)."
+            f"{folder} is no finished dataset: it has no {REPORT_FILE}. "
+            f"Run `kenmesh prepare` with --out {folder} (again, if it was interrupted)."
         )
     return PreparedDataset(folder)

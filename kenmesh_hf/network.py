@@ -1,5 +1,6 @@
 """A fresh network for a processor: its labels, its word vectors, a good start for the evidence weights."""
 
+import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -16,6 +17,7 @@ from .modeling.vocabulary_kenmesh import MeshVocabulary
 
 # Adds up to a few million candidates, which a logistic regression fits in seconds.
 START_ARTICLES = 4000
+LABEL_BUFFERS = tuple(f"kenmesh.label_encoder.{name}" for name in ("token_ids", "token_offsets", "edges"))
 
 
 def label_inputs(vocabulary: MeshVocabulary, word_ids: Mapping[str, int]) -> dict[str, torch.Tensor]:
@@ -61,21 +63,79 @@ def build_network(
             "prepare both from the same corpus."
         )
     labels = label_inputs(processor.vocabulary, processor.word_ids)
-    config = KenMeSHConfig(
-        vocab_size=len(word_vectors),
-        embedding_size=word_vectors.shape[1],
-        num_label_tokens=len(labels["token_ids"]),
-        num_edges=labels["edges"].shape[1],
-        num_evidence_features=len(processor.candidates.FEATURES) if evidence else 0,
-        **label_names(processor.vocabulary),
-        **settings,
-    )
-    model = KenMeSHForMeSHIndexing(config)
+    sizes = {
+        "vocab_size": len(word_vectors),
+        "embedding_size": word_vectors.shape[1],
+        "num_label_tokens": len(labels["token_ids"]),
+        "num_edges": labels["edges"].shape[1],
+        "num_evidence_features": len(processor.candidates.FEATURES) if evidence else 0,
+    }
+    model = KenMeSHForMeSHIndexing(KenMeSHConfig(**(settings | sizes | label_names(processor.vocabulary))))
     with torch.no_grad():
         model.kenmesh.word_embeddings.weight.copy_(torch.from_numpy(word_vectors))
-    if config.label_encoder == "gcn":
+    if model.config.label_encoder == "gcn":
         model.kenmesh.set_labels(**labels)
     return model
+
+
+@torch.no_grad()
+def continue_network(
+    folder: str | os.PathLike, processor: KenMeSHProcessor, word_vectors: np.ndarray, **settings: Any
+) -> KenMeSHForMeSHIndexing:
+    """A trained network, fitted to the words and labels of another processor.
+
+    What belongs to a word or a descriptor goes with it. New words start from `word_vectors`, new descriptors
+    from their names and a bias of zero.
+
+    Args:
+        folder: A complete saved model.
+        processor: Of the articles that it is to be trained on.
+        word_vectors: First values for new words `(words, dim)`, in the order of the tokenizer's ids.
+        **settings: Fields of `KenMeSHConfig` to change.
+    """
+    old = KenMeSHForMeSHIndexing.from_pretrained(folder)
+    known = KenMeSHProcessor.from_pretrained(folder)
+    _check_sizes(old.config, processor, word_vectors)
+    model = build_network(
+        processor, word_vectors, old.evidence is not None, **(old.config.to_dict() | settings)
+    )
+    by_word = _common(processor.word_ids, known.word_ids)
+    by_label = _common(
+        label_names(processor.vocabulary)["label2id"], label_names(known.vocabulary)["label2id"]
+    )
+    moves = {
+        "kenmesh.word_embeddings.weight": by_word,
+        "kenmesh.label_encoder.weight": by_label,
+        "label_bias": by_label,
+    }
+    before = old.state_dict()
+    for name, weight in model.state_dict().items():
+        if name in moves:
+            to, source = moves[name]
+            weight[to] = before[name][source]
+        elif name not in LABEL_BUFFERS:
+            weight.copy_(before[name])
+    return model
+
+
+def _common(new: Mapping[str, int], old: Mapping[str, int]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Places in both of what both know."""
+    both = [(place, old[key]) for key, place in new.items() if key in old]
+    return torch.tensor([to for to, _ in both]), torch.tensor([source for _, source in both])
+
+
+def _check_sizes(config: KenMeSHConfig, processor: KenMeSHProcessor, word_vectors: np.ndarray) -> None:
+    features = len(processor.candidates.FEATURES)
+    if config.embedding_size != word_vectors.shape[1]:
+        raise MismatchError(
+            f"The model's word vectors have {config.embedding_size} numbers, those of the dataset "
+            f"{word_vectors.shape[1]}; prepare it with an embedding size of {config.embedding_size}."
+        )
+    if config.num_evidence_features not in (0, features):
+        raise MismatchError(
+            f"The model weighs {config.num_evidence_features} numbers a candidate and the dataset has "
+            f"{features}; prepare it with the version that the model was trained with."
+        )
 
 
 def start_evidence(model: KenMeSHForMeSHIndexing, rows: Iterable[Mapping[str, Any]]) -> float:

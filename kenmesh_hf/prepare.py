@@ -1,4 +1,4 @@
-"""`kenmesh prepare`: from NLM's files to a training set whose candidates hold nothing of the article itself."""
+"""`kenmesh prepare`: from NLM's files to a training set whose masks hold nothing of the article itself."""
 
 from collections.abc import Iterator
 from functools import lru_cache
@@ -39,8 +39,8 @@ WORDS_FILE = "words.txt"
 def prepare(options: PrepareOptions, progress: bool = True) -> dict[str, Any]:
     """Prepares a dataset, or goes on where an earlier run stopped.
 
-    Every stage writes its result under its real name only when it is whole. A stage that is done with the same
-    inputs and options is not done again; what depends on a changed option is.
+    Every stage writes its result under its real name only when it is whole. A stage that is done with the
+    same inputs and options is not done again; what depends on a changed option is.
 
     Args:
         options: What to prepare.

@@ -36,7 +36,7 @@ class _Recorded(PmidSet):
 
 
 def list_files(paths: Iterable[str]) -> list[Path]:
-    """All files behind paths; NLM's numbered files first, the newest foremost: the first record of a PMID counts."""
+    """All files behind paths; NLM's numbered ones first, newest foremost: a PMID's first record counts."""
     files = []
     for path in map(Path, paths):
         inside = sorted(item for item in path.rglob("*") if item.is_file()) if path.is_dir() else [path]

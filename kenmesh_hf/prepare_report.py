@@ -1,4 +1,4 @@
-"""What `kenmesh prepare` found: counts, candidate recall and timing, for people, for programs and as pictures."""
+"""What `kenmesh prepare` found: counts, candidate recall, timing; for people, for programs, as pictures."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ RECALL_PLOT = "candidate_recall.png"
 def measure_candidates(
     processor: KenMeSHProcessor, articles: Mapping[str, Sequence[Article]], seed: int, progress: bool
 ) -> dict[str, Any]:
-    """Candidate recall and size by source for each split, on a sample; training articles don't meet themselves."""
+    """Candidate recall and size by source on a sample of each split; no training article meets itself."""
     measured = {}
     for split, rows in tqdm(articles.items(), "Measuring candidates", unit=" splits", disable=not progress):
         chosen = np.sort(np.random.default_rng(seed).permutation(len(rows))[:MEASURED])
@@ -148,7 +148,7 @@ def _lengths(part: Any, column: str) -> np.ndarray:
 
 
 def write_report(report: dict[str, Any], folder: Path) -> None:
-    """Writes the pictures, the dataset's card, `report.md`, and last `report.json`: with it the dataset is finished."""
+    """Writes pictures, card and `report.md`, and last `report.json`, with which the dataset is finished."""
     plot_label_frequency(folder / FREQUENCY_PLOT, report["labels"]["counts"])
     curves = {
         split: (measured["curve"]["sizes"], measured["curve"]["recalls"])
@@ -192,8 +192,8 @@ def render_report(report: Mapping[str, Any]) -> str:
         else "Nothing.",
         "## Candidates",
         _candidates_table(report["candidates"]),
-        "A gold descriptor that MeSH of this year lacks counts as not proposed. Training articles are measured "
-        "with themselves taken out of the index and every table.",
+        "A gold descriptor that MeSH of this year lacks counts as not proposed. Training articles are "
+        "measured with themselves taken out of the index and every table.",
         f"Leak check: {count(leak['indexed'])} training articles are indexed; none of the "
         f"{count(leak['held_out_checked'])} articles held out is among them, by PMID or by text.",
         f"On disk a candidate takes {room['id']:.2f} bytes, its numbers {room['numbers']:.1f}.",

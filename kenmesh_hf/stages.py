@@ -21,7 +21,7 @@ from ._version import __version__
 
 @contextmanager
 def unfinished(path: Path) -> Iterator[Path]:
-    """A name to write a file or folder under; it gets its real name only once the block ends without error."""
+    """A name to write a file or folder under; the real name comes when the block ends without error."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f"{path.name}.unfinished")
     _remove(temporary)

@@ -1,24 +1,39 @@
 """What the stock `Trainer` needs from us to train KenMeSH, and no more."""
 
+import json
 import math
-from dataclasses import dataclass
+import shutil
+import time
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 import torch
 from datasets import Dataset
-from safetensors.torch import load_file, save_file
 from transformers import EarlyStoppingCallback, PreTrainedModel, Trainer, TrainerCallback, TrainingArguments
-from transformers.utils import is_tensorboard_available
+from transformers.integrations import TensorBoardCallback, is_tensorboard_available
 
 from .collator import KenMeSHCollator
+from .dataset import PreparedDataset, load_prepared
+from .errors import InputError, MismatchError
+from .label_sets import LabelSets, ScoredLabels
 from .metrics import trainer_metrics
 from .modeling.modeling_kenmesh import KenMeSHForMeSHIndexing
 from .modeling.processing_kenmesh import KenMeSHProcessor
-from .network import START_ARTICLES, build_network, start_evidence
+from .modeling.thresholds_kenmesh import Thresholds
+from .network import START_ARTICLES, build_network, continue_network, start_evidence
 from .options import option
+from .plots import plot_training
+from .stages import write_json
+from .thresholds import tune_thresholds
+from .weight_average import AverageWeights
 
+CHECKPOINTS = "checkpoints"
+LOGS = "runs"
+SUMMARY_FILE = "training.json"
+CURVES_FILE = "training.png"
 # Labels of each article that validation looks at; an article has about twelve descriptors.
 TOP_LABELS = 100
 
@@ -42,6 +57,7 @@ class TrainingOptions:
     convolutions: bool = option(True, "off: no dilated convolutions (ablation b)")
     label_graph: bool = option(True, "off: a free vector for each label (ablation c)")
     mask: bool = option(True, "off: every label is attended, candidate or not (ablation d)")
+    title_only: bool = option(False, "train on citations without abstract, too, if the dataset has any")
     average: float = option(0.0, "save a running mean of the weights with this decay; 0 for the last weights")
     seed: int = option(1, "random seed")
 
@@ -74,58 +90,16 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 
 
-class AverageWeights(TrainerCallback):
-    """Evaluates and saves a running mean of the weights, and trains on with the weights themselves.
-
-    Args:
-        decay: Share of the old mean in the new one; smaller in the first steps, when weights still move far.
-        resumed_from: Checkpoint whose training goes on.
-    """
-
-    FILE = "training_weights.safetensors"
-
-    def __init__(self, decay: float, resumed_from: str | None = None):
-        self.decay = decay
-        self.resumed_from = resumed_from
-        self.mean: dict[str, torch.Tensor] = {}
-        self.trained: dict[str, torch.Tensor] = {}
-
-    def on_train_begin(self, args, state, control, model, **kwargs):
-        self.mean = _copy(model)
-        if self.resumed_from:
-            _load(model, load_file(Path(self.resumed_from, self.FILE)))
-
-    @torch.no_grad()
-    def on_step_end(self, args, state, control, model, **kwargs):
-        decay = min(self.decay, (1 + state.global_step) / (10 + state.global_step))
-        for name, weight in _weights(model):
-            self.mean[name].lerp_(weight, 1 - decay)
-
-    def on_epoch_end(self, args, state, control, model, **kwargs):
-        self.trained = _copy(model)
-        _load(model, self.mean)
-
-    def on_save(self, args, state, control, **kwargs):
-        if state.is_world_process_zero:
-            save_file(self.trained, Path(args.output_dir, f"checkpoint-{state.global_step}", self.FILE))
-
-    def on_epoch_begin(self, args, state, control, model, **kwargs):
-        if self.trained:
-            _load(model, self.trained)
-
-
-def _weights(model: torch.nn.Module):
-    return [(name, weight) for name, weight in model.named_parameters() if weight.requires_grad]
-
-
-def _copy(model: torch.nn.Module) -> dict[str, torch.Tensor]:
-    return {name: weight.detach().clone() for name, weight in _weights(model)}
-
-
-@torch.no_grad()
-def _load(model: torch.nn.Module, values: dict[str, torch.Tensor]):
-    for name, weight in _weights(model):
-        weight.copy_(values[name])
+def options_for(preset: str = "paper", **changes: Any) -> TrainingOptions:
+    """The options of a preset, some of them changed."""
+    if preset not in PRESETS:
+        raise InputError(f"There is no preset {preset!r}; choose from {', '.join(PRESETS)}.")
+    known = {item.name for item in fields(TrainingOptions)}
+    if unknown := sorted(changes.keys() - known):
+        raise InputError(
+            f"There is no training option {unknown[0]!r}; the options are {', '.join(sorted(known))}."
+        )
+    return TrainingOptions(**(PRESETS[preset] | changes))
 
 
 def keep_best_labels(logits: torch.Tensor, labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -163,8 +137,10 @@ def training_arguments(out: Path, options: TrainingOptions, **overrides: Any) ->
         "logging_steps": 50,
         "label_names": ["labels"],
         "remove_unused_columns": False,
-        "report_to": ["tensorboard"] if is_tensorboard_available() else [],
-        "bf16": torch.cuda.is_available(),
+        "report_to": [],
+        "dataloader_pin_memory": torch.cuda.is_available(),
+        "bf16": torch.cuda.is_available() and torch.cuda.is_bf16_supported(),
+        "fp16": torch.cuda.is_available() and not torch.cuda.is_bf16_supported(),
         "seed": options.seed,
     }
     return TrainingArguments(**(settings | overrides))
@@ -187,7 +163,7 @@ def build_trainer(
         processor: Whose tokenizer goes into each checkpoint; its index does not.
         train: Training rows.
         validation: Rows that decide when to stop and which weights are best.
-        out: Folder of checkpoints and logs.
+        out: Folder of checkpoints; logs for TensorBoard go beside it.
         options: How to train.
         resumed_from: Checkpoint whose training goes on.
         **overrides: Further `TrainingArguments`.
@@ -197,6 +173,9 @@ def build_trainer(
     callbacks: list[TrainerCallback] = [EarlyStoppingCallback(options.patience)]
     if options.average:
         callbacks.append(AverageWeights(options.average, resumed_from))
+    if is_tensorboard_available():
+        callbacks.append(TensorBoardCallback())
+        callbacks[-1].logging_dir = str(out.parent / LOGS)
     return Trainer(
         model=model,
         args=arguments,
@@ -212,12 +191,141 @@ def build_trainer(
 
 
 def start_network(
-    processor: KenMeSHProcessor, word_vectors: np.ndarray, train: Dataset, options: TrainingOptions
+    prepared: PreparedDataset, train: Dataset, options: TrainingOptions
 ) -> KenMeSHForMeSHIndexing:
     """A fresh network with the dataset's word vectors; evidence starts from a logistic regression."""
     torch.manual_seed(options.seed)
-    model = build_network(processor, word_vectors, options.evidence, **options.network_settings())
+    settings = options.network_settings()
+    model = build_network(prepared.processor, prepared.word_vectors, options.evidence, **settings)
     if options.evidence:
         chosen = np.random.default_rng(options.seed).permutation(len(train))[:START_ARTICLES]
         start_evidence(model, train.select(np.sort(chosen)))
     return model
+
+
+def train(
+    options: TrainingOptions,
+    data: str | Path,
+    out: str | Path,
+    resume: bool = False,
+    start_from: str | Path | None = None,
+    **overrides: Any,
+) -> dict[str, Any]:
+    """Trains on a prepared dataset; `out` becomes a complete model that the pipeline loads.
+
+    Args:
+        options: How to train.
+        data: Folder of `kenmesh prepare`.
+        out: Folder of the model. Until training is finished it holds checkpoints, one an epoch.
+        resume: Go on from the last checkpoint in `out`, if there is one; the result is that of a training
+            that was not interrupted.
+        start_from: A model to train further instead of a fresh one.
+        **overrides: Further `TrainingArguments`.
+
+    Returns:
+        What `training.json` says.
+    """
+    prepared, out = load_prepared(data), Path(out)
+    rows = training_rows(prepared.train, options)
+    checkpoints = out / CHECKPOINTS
+    settings = asdict(options) | {"data": Path(data).name, "start_from": start_from and Path(start_from).name}
+    resumed_from = _begin(checkpoints, settings, resume, bool(options.average))
+    if resumed_from:
+        model = KenMeSHForMeSHIndexing.from_pretrained(resumed_from)
+    elif start_from:
+        changes = {"embedding_dropout": options.dropout, "loss_labels": options.loss_labels}
+        model = continue_network(start_from, prepared.processor, prepared.word_vectors, **changes)
+    else:
+        model = start_network(prepared, rows, options)
+    trainer = build_trainer(
+        model, prepared.processor, rows, prepared.validation, checkpoints, options, resumed_from, **overrides
+    )
+    start = time.perf_counter()
+    trainer.train(resume_from_checkpoint=resumed_from)
+    thresholds = find_thresholds(trainer, prepared.validation, len(prepared.processor.vocabulary))
+    summary = _summary(trainer, settings, thresholds, time.perf_counter() - start)
+    if trainer.is_world_process_zero():
+        _save(trainer, prepared.processor, thresholds, summary, out)
+    return summary
+
+
+def training_rows(rows: Dataset, options: TrainingOptions) -> Dataset:
+    """The rows to train on: those with an abstract, unless the others are wanted too."""
+    if options.title_only:
+        return rows
+    chosen = np.flatnonzero(pc.list_value_length(rows.data["input_ids"]).to_numpy())
+    if not len(chosen):
+        raise InputError("No training article has an abstract; train with title_only.")
+    return rows if len(chosen) == len(rows) else rows.select(chosen)
+
+
+def _begin(folder: Path, settings: dict[str, Any], resume: bool, average: bool) -> str | None:
+    """Makes sure that a training goes on as it began; gives the checkpoint to go on from."""
+    begun = folder / SUMMARY_FILE
+    if begun.exists():
+        if not resume:
+            raise InputError(
+                f"{folder.parent} holds a training that was not finished; resume it or choose another folder."
+            )
+        before = json.loads(begun.read_text(encoding="utf-8"))
+        if changed := [name for name in settings if settings[name] != before.get(name)]:
+            raise MismatchError(
+                f"The training in {folder.parent} was begun with another {changed[0]}: "
+                f"{before.get(changed[0])!r}, now {settings[changed[0]]!r}. Resume it with the same options."
+            )
+    write_json(begun, settings)
+    found = sorted(folder.glob("checkpoint-*"), key=lambda path: int(path.name.split("-")[1]))
+    return next((str(path) for path in reversed(found) if _is_whole(path, average)), None)
+
+
+def _is_whole(checkpoint: Path, average: bool) -> bool:
+    """Whether a checkpoint was written to its end before a kill."""
+    try:
+        json.loads((checkpoint / "trainer_state.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return not average or (checkpoint / AverageWeights.FILE).exists()
+
+
+def find_thresholds(trainer: Trainer, validation: Dataset, num_labels: int) -> Thresholds:
+    """Thresholds tuned on validation articles."""
+    prediction = trainer.predict(validation)
+    scored = ScoredLabels.from_padded(*prediction.predictions)
+    gold = LabelSets.from_padded(prediction.label_ids, np.asarray(validation["unknown_labels"]))
+    return tune_thresholds(scored, gold, num_labels)
+
+
+def _summary(
+    trainer: Trainer, settings: dict[str, Any], thresholds: Thresholds, seconds: float
+) -> dict[str, Any]:
+    history = trainer.state.log_history
+    evaluated = [entry for entry in history if "eval_MiF" in entry]
+    best = max(evaluated, key=lambda entry: entry["eval_MiF"])
+    return {
+        "options": settings,
+        "parameters": trainer.model.num_parameters(),
+        "epochs": len(evaluated),
+        "best": {name.removeprefix("eval_"): value for name, value in best.items()},
+        "threshold": thresholds.global_threshold,
+        "held_out": thresholds.held_out,
+        "seconds": round(seconds, 1),
+        "history": history,
+    }
+
+
+def _save(
+    trainer: Trainer, processor: KenMeSHProcessor, thresholds: Thresholds, summary: dict[str, Any], out: Path
+) -> None:
+    """Writes the complete model; the checkpoints are then no longer needed."""
+    trainer.model.save_pretrained(out)
+    KenMeSHProcessor(
+        processor.tokenizer,
+        processor.max_title_tokens,
+        processor.max_abstract_tokens,
+        candidates=processor.candidates,
+        vocabulary=processor.vocabulary,
+        thresholds=thresholds,
+    ).save_pretrained(out)
+    plot_training(out / CURVES_FILE, summary["history"])
+    write_json(out / SUMMARY_FILE, summary)
+    shutil.rmtree(out / CHECKPOINTS)

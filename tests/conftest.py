@@ -1,0 +1,42 @@
+"""Fixtures that several test files share: a small prepared dataset, made once."""
+
+from pathlib import Path
+
+import datasets
+import pytest
+from tiny import write_tiny_articles, write_tiny_mesh
+
+TRAIN, VALIDATION, TEST = 200, 50, 30
+
+
+@pytest.fixture(autouse=True)
+def _datasets_cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Keeps what `load_dataset` converts out of the user's cache."""
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path_factory.getbasetemp() / "datasets")
+
+
+@pytest.fixture(scope="session")
+def tiny_sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+    """Options of `PrepareOptions` for invented articles over an invented MeSH; only `out` is missing."""
+    folder = tmp_path_factory.mktemp("sources")
+    files = write_tiny_articles(folder, TRAIN + VALIDATION + TEST, files=2)
+    return {
+        "mesh": str(write_tiny_mesh(folder)),
+        "articles": [str(file) for file in files],
+        "validation_size": VALIDATION,
+        "test_size": TEST,
+        "min_count": 1,
+        "embedding_size": 16,
+        "vector_epochs": 2,
+        "articles_per_file": 100,
+    }
+
+
+@pytest.fixture(scope="session")
+def tiny_prepared(tmp_path_factory: pytest.TempPathFactory, tiny_sources: dict[str, object]) -> Path:
+    """A prepared dataset of `TRAIN` training articles; tests must not change it."""
+    from kenmesh_hf.prepare import PrepareOptions, prepare
+
+    out = tmp_path_factory.mktemp("prepared")
+    prepare(PrepareOptions(out=str(out), **tiny_sources), progress=False)  # type: ignore[arg-type]
+    return out
