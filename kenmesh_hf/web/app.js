@@ -28,7 +28,7 @@ async function start() {
     opened: (tag) => showText(state.article, tag),
     branched: (branch, only) => state.filters.add(branch, only),
   });
-  new FilePicker(limits, fill);
+  new FilePicker(limits, { picked: fill, chosen: tag });
   suggest(byId("journal"), byId("journal-names"), async (text) =>
     (await findJournals(text)).map(({ name, articles }) => ({ value: name, label: `${number(articles)} articles known` })),
   );

@@ -6,14 +6,18 @@ import { byId, element, say } from "./dom.js";
 const plural = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
 
 export class FilePicker {
-  constructor(limits, picked) {
+  // `picked` is told the article that is looked at, `chosen` that it is wanted (Enter or a double click).
+  constructor(limits, { picked, chosen }) {
     this.limits = limits;
     this.articles = [];
     byId("open-file").addEventListener("click", () => byId("file").click());
     byId("file").addEventListener("change", (event) => this.#open(event.target));
     byId("close-file").addEventListener("click", () => this.#close());
     byId("loaded-filter").addEventListener("input", () => this.#list());
-    byId("loaded-list").addEventListener("change", (event) => picked(this.articles[Number(event.target.value)]));
+    const list = byId("loaded-list");
+    list.addEventListener("change", () => picked(this.articles[Number(list.value)]));
+    list.addEventListener("dblclick", chosen);
+    list.addEventListener("keydown", (event) => event.key === "Enter" && list.value && chosen());
   }
 
   async #open(input) {

@@ -57,7 +57,7 @@ export class Filters {
     const slider = byId("threshold");
     if (name) slider.value = this.info.presets[name] ?? this.info.threshold;
     for (const radio of document.getElementsByName("cut")) radio.checked = radio.value === name;
-    byId("threshold-value").textContent = name === "own" ? "as the model decides" : Number(slider.value).toFixed(2);
+    byId("threshold-value").textContent = name === "own" ? "the model’s own" : Number(slider.value).toFixed(2);
     this.changed();
   }
 

@@ -2,7 +2,7 @@
 
 import { getDescriptor } from "./api.js";
 import { byId, element } from "./dom.js";
-import { scrollToFirstMark } from "./text.js";
+import { scrollToFirstMark, shaded, shadesOf } from "./text.js";
 
 const percent = (share) => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
 
@@ -87,11 +87,10 @@ export class TagList {
 
   #reasons(tag) {
     const { words = [], neighbours = [], journal = null, term = null } = tag.evidence || {};
-    const shown = [...new Set(words.map((word) => word.word.toLowerCase()))];
     return [
-      fact("Words", shown.length ? shown.join(", ") : "none stands out"),
+      words.length ? fact("Words", wordMarks(words)) : fact("Words", "none stands out"),
       term && fact("Term in the text", `“${term.text}” in the ${term.field}`),
-      neighbours.length ? fact("Similar articles with it", ...neighbourLinks(neighbours)) : null,
+      neighbours.length ? fact("Similar articles", ...neighbourLinks(neighbours)) : null,
       journal !== null && this.article.journal
         ? fact("Journal", `${percent(journal)} of the articles of ${this.article.journal} have it`)
         : null,
@@ -145,6 +144,16 @@ function fact(name, ...content) {
     element("dt", { textContent: name }),
     element("dd", {}, ...content),
   );
+}
+
+// Each word once, as dark as in the place where it counts most.
+function wordMarks(words) {
+  const shades = new Map();
+  for (const { word, shade } of shadesOf(words)) {
+    const key = word.toLowerCase();
+    shades.set(key, Math.max(shades.get(key) ?? 0, shade));
+  }
+  return element("span", { className: "words" }, ...[...shades].map(([word, shade]) => shaded(word, shade)));
 }
 
 function neighbourLinks(neighbours) {

@@ -18,18 +18,27 @@ function pieces(text, spans) {
 
 function marked({ text, covering }) {
   if (!covering.length) return text;
-  const weight = Math.max(...covering.map((span) => span.shade));
-  const mark = element("mark", { textContent: text });
-  mark.style.setProperty("--shade", weight.toFixed(3));
+  const mark = shaded(text, Math.max(...covering.map((span) => span.shade)));
+  mark.classList.toggle("word", covering.some((span) => !span.term));
   mark.classList.toggle("term", covering.some((span) => span.term));
   return mark;
 }
 
+export function shaded(text, shade) {
+  const mark = element("mark", { textContent: text });
+  mark.style.setProperty("--shade", shade.toFixed(3));
+  return mark;
+}
+
 // Shades count within a field, for each field has an attention of its own.
+export function shadesOf(words) {
+  const most = { title: 0, abstract: 0 };
+  for (const { field, weight } of words) most[field] = Math.max(most[field], weight);
+  return words.map((word) => ({ ...word, shade: word.weight / (most[word.field] || 1) }));
+}
+
 function spansOf(field, evidence) {
-  const words = (evidence?.words || []).filter((word) => word.field === field);
-  const most = Math.max(...words.map((word) => word.weight), 0) || 1;
-  const spans = words.map(({ start, end, weight }) => ({ start, end, shade: weight / most }));
+  const spans = shadesOf(evidence?.words || []).filter((word) => word.field === field);
   const term = evidence?.term;
   if (term?.field === field) spans.push({ start: term.start, end: term.end, shade: 0, term: true });
   return spans;
