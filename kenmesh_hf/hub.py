@@ -150,7 +150,7 @@ def pull(
     repo_id_or_path: str | os.PathLike,
     revision: str | None = None,
     token: str | None = None,
-    cache_dir: str | os.PathLike | None = None,
+    cache_dir: str | Path | None = None,
     local_files_only: bool = False,
 ) -> Path:
     """Folder of a model, downloaded unless it is there already, with all its files checked.
@@ -202,7 +202,7 @@ def push_dataset(
 
     Args:
         folder: What `kenmesh prepare` or `DatasetDict.save_to_disk` wrote, or any Parquet files with a split
-            in their names. Without a card there (`README.md`) one is made, from `results.json` if there is one.
+            in their names. Without a card there (`README.md`) one is made, from `results.json` where it is.
         repo_id: `"organisation/name"`.
         private: Whether only the organisation may see a new repository.
         revision: Branch to commit to, made if need be.
