@@ -65,6 +65,16 @@ def read_results(folder: str | os.PathLike) -> dict[str, Any]:
     return results
 
 
+def write_results(folder: str | os.PathLike, results: Mapping[str, Any]) -> None:
+    """Merges results into `results.json`; an evaluation replaces the one of the same name."""
+    old = read_results(folder)
+    evaluations = {evaluation["name"]: evaluation for evaluation in _evaluations(old)}
+    evaluations |= {evaluation["name"]: evaluation for evaluation in _evaluations(results)}
+    merged = {**old, **results, "evaluations": list(evaluations.values())}
+    text = json.dumps(merged, indent=2, ensure_ascii=False) + "\n"
+    (Path(folder) / RESULTS_FILE).write_text(text, encoding="utf-8", newline="\n")
+
+
 def card_template() -> str:
     """The card of the bundled checkpoint, which serves every other model as template."""
     here = Path(__file__).parent

@@ -19,6 +19,7 @@ from kenmesh_hf.model_card import (
     has_results_blocks,
     read_results,
     render_model_card,
+    write_results,
 )
 
 ROOT = Path(__file__).parents[1]
@@ -156,3 +157,15 @@ def test_unknown_blocks_and_unreadable_results_are_refused(tmp_path):
     (tmp_path / "results.json").write_text("{")
     with pytest.raises(InputError, match="is not JSON"):
         read_results(tmp_path)
+
+
+def test_results_are_merged_by_the_name_of_the_evaluation(tmp_path):
+    write_results(tmp_path, RESULTS)
+    better = {"name": "1990–2022", "metrics": {"MiF": 0.6, "candidate_recall": 0.95}}
+    write_results(tmp_path, {"mesh_year": 2024, "evaluations": [better]})
+    results = read_results(tmp_path)
+    assert results["mesh_year"] == 2024 and results["num_labels"] == RESULTS["num_labels"]
+    assert results["evaluations"] == [RESULTS["evaluations"][0], better]
+    with pytest.raises(InputError, match="no candidate recall"):
+        write_results(tmp_path, {"evaluations": [{"name": "leak", "metrics": {"MiF": 0.9}}]})
+    assert read_results(tmp_path) == results
