@@ -1,0 +1,218 @@
+"""Builds candidates from training articles and a MeSH vocabulary, checks them for leaks and measures them."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from kenmesh_hf.errors import InputError, MismatchError
+from kenmesh_hf.modeling.candidates_kenmesh import (
+    SOURCES,
+    CandidateBatch,
+    CandidateOptions,
+    KenMeSHCandidates,
+)
+from kenmesh_hf.modeling.journals_kenmesh import JournalTable
+from kenmesh_hf.modeling.lexicon_kenmesh import Lexicon
+from kenmesh_hf.modeling.neighbours_kenmesh import (
+    IndexedArticles,
+    SparseNeighbours,
+    count_terms,
+    hash_articles,
+)
+from kenmesh_hf.modeling.terms_kenmesh import hash_words
+from kenmesh_hf.modeling.vocabulary_kenmesh import MeshVocabulary
+from kenmesh_hf.records import Article
+
+_BATCH = 256
+_RANKER_ARTICLES = 2000
+_THINNING = 7
+_RIDGE = 1e-4
+
+
+def label_ids(article: Article, vocabulary: MeshVocabulary) -> np.ndarray:
+    """Distinct labels of an article, ascending; descriptors that the vocabulary lacks are left out."""
+    labels = {vocabulary.get(ui) for ui in article.descriptors}
+    return np.array(sorted(label for label in labels if label is not None), np.int64)
+
+
+def journal_of(article: Article) -> list[str]:
+    """Everything an article says about its journal, the surest name first."""
+    names = (article.nlm_id, article.journal, article.journal_abbreviation)
+    return [name for name in names if name]
+
+
+def build_candidates(
+    articles: Sequence[Article],
+    vocabulary: MeshVocabulary,
+    options: CandidateOptions | None = None,
+    seed: int = 0,
+) -> KenMeSHCandidates:
+    """Builds the neighbour index, journal table and lexicon of training articles.
+
+    Args:
+        articles: Training articles and no others; those without a label of the vocabulary are left out.
+        vocabulary: Labels, names, entry terms and hierarchy.
+        options: What to propose; the defaults measured best.
+        seed: Chooses the articles on which the order of candidates is learned.
+    """
+    labelled = [(article, label_ids(article, vocabulary)) for article in articles]
+    labelled = [(article, labels) for article, labels in labelled if len(labels)]
+    if not labelled:
+        raise InputError(
+            "None of the training articles carries a descriptor of this MeSH vocabulary; check that the articles "
+            "have MeSH headings and that the vocabulary is the right file."
+        )
+    kept, labels = [article for article, _ in labelled], [given for _, given in labelled]
+    titles = hash_words(article.title for article in kept)
+    abstracts = hash_words(article.abstract for article in kept)
+    lexicon = Lexicon.build(vocabulary.names, list(vocabulary.entry_terms))
+    hits = lexicon.hits(titles, abstracts)
+    lexicon.learn(hits, _carries(labels, hits.articles, lexicon.labels[hits.terms], len(vocabulary)))
+    candidates = KenMeSHCandidates(
+        SparseNeighbours.build(count_terms(titles, abstracts)),
+        IndexedArticles.build([article.pmid for article in kept], hash_articles(titles, abstracts), labels),
+        JournalTable.build([journal_of(article) for article in kept], labels),
+        lexicon,
+        vocabulary.edges(),
+        len(vocabulary),
+        options,
+    )
+    fit_ranker(candidates, kept, labels, seed)
+    return candidates
+
+
+def _carries(labels: Sequence[np.ndarray], articles: np.ndarray, wanted: np.ndarray, size: int) -> np.ndarray:
+    """Whether each article of `articles` carries the label beside it in `wanted`."""
+    owner = np.repeat(np.arange(len(labels)), [len(given) for given in labels])
+    pairs = owner * size + np.concatenate([np.zeros(0, np.int64), *labels])
+    return np.isin(articles * size + wanted, pairs)
+
+
+def find_candidates(
+    candidates: KenMeSHCandidates, articles: Sequence[Article]
+) -> Iterator[tuple[Sequence[Article], CandidateBatch]]:
+    """Candidates of articles, a batch at a time."""
+    for start in range(0, len(articles), _BATCH):
+        batch = articles[start : start + _BATCH]
+        yield (
+            batch,
+            candidates(
+                [article.title for article in batch],
+                [article.abstract for article in batch],
+                [journal_of(article) for article in batch],
+                [article.pmid for article in batch],
+            ),
+        )
+
+
+def fit_ranker(
+    candidates: KenMeSHCandidates, articles: Sequence[Article], labels: Sequence[np.ndarray], seed: int = 0
+) -> None:
+    """Learns which candidates to keep: a logistic regression on their evidence over a sample of training articles.
+
+    Articles with an abstract are preferred, since those are what is tagged later.
+    """
+    rich = [row for row, article in enumerate(articles) if article.abstract] or list(range(len(articles)))
+    rows = np.random.default_rng(seed).permutation(rich)[:_RANKER_ARTICLES]
+    most, candidates.options.max_candidates = candidates.options.max_candidates, None
+    features, targets = [], []
+    try:
+        for start in range(0, len(rows), _BATCH):
+            part = rows[start : start + _BATCH]
+            _, batch = next(find_candidates(candidates, [articles[row] for row in part]))
+            owner = np.repeat(np.arange(len(part)), np.diff(batch.offsets))
+            right = _carries([labels[row] for row in part], owner, batch.label_ids, candidates.num_labels)
+            # Wrong candidates are many and alike; a part of them is enough.
+            keep = right | (np.arange(len(right)) % _THINNING == 0)
+            features.append(batch.features[keep])
+            targets.append(right[keep])
+    finally:
+        candidates.options.max_candidates = most
+    weights = np.where(np.concatenate(targets), 1.0, _THINNING)
+    candidates.ranker = fit_logistic(np.concatenate(features), np.concatenate(targets), weights)
+
+
+def fit_logistic(
+    features: np.ndarray, targets: np.ndarray, weights: np.ndarray, steps: int = 30
+) -> np.ndarray:
+    """Logistic regression by Newton's method; coefficients of the raw features, the intercept last."""
+    mean, scale = features.mean(0, dtype=np.float64), features.std(0, dtype=np.float64)
+    scale[scale < 1e-6] = 1.0
+    inputs = np.hstack([(features - mean) / scale, np.ones((len(features), 1))]).astype(np.float32)
+    weights = (weights / weights.sum()).astype(np.float32)
+    share = float(weights @ targets)
+    penalty = _RIDGE * min(share, 1 - share) + 1e-9
+    signs = np.where(targets, -1, 1).astype(np.float32)
+
+    def loss(solution: np.ndarray) -> float:
+        margin = inputs @ solution.astype(np.float32)
+        return float(weights @ np.logaddexp(0, signs * margin)) + penalty / 2 * float(solution @ solution)
+
+    solution = np.zeros(inputs.shape[1])
+    solution[-1] = np.log((share + 1e-6) / (1 - share + 1e-6))
+    value = loss(solution)
+    for _ in range(steps):
+        probability = 1 / (1 + np.exp(-np.clip(inputs @ solution.astype(np.float32), -30, 30)))
+        gradient = inputs.T @ (weights * (probability - targets)) + penalty * solution
+        curvature = (weights * probability * (1 - probability))[:, None]
+        hessian = (inputs * curvature).T @ inputs + np.eye(len(solution)) * penalty
+        step = np.linalg.solve(hessian.astype(np.float64), gradient)
+        while (improved := loss(solution - step)) > value and np.abs(step).max() > 1e-4:
+            step /= 2
+        if improved > value - 1e-7:
+            break
+        solution, value = solution - step, improved
+    coefficients = solution[:-1] / scale
+    return np.append(coefficients, solution[-1] - coefficients @ mean).astype(np.float32)
+
+
+def check_no_leak(candidates: KenMeSHCandidates, held_out: Sequence[Article]) -> None:
+    """Refuses candidates whose tables hold an article that is kept for validation or test.
+
+    Raises:
+        MismatchError: An article's PMID or words are in the index.
+    """
+    hashes = hash_articles(
+        hash_words(article.title for article in held_out),
+        hash_words(article.abstract for article in held_out),
+    )
+    found = candidates.articles.find([article.pmid for article in held_out], hashes)
+    leaked = [article for article, own in zip(held_out, found, strict=True) if len(own)]
+    if leaked:
+        names = ", ".join(str(article.pmid or repr(article.title[:40])) for article in leaked[:5])
+        raise MismatchError(
+            f"{len(leaked)} held-out articles are in the candidate index (by PMID or text: {names}), so their labels "
+            "would leak; build the index from training articles only."
+        )
+
+
+def candidate_report(
+    candidates: KenMeSHCandidates, articles: Sequence[Article], vocabulary: MeshVocabulary
+) -> dict[str, dict[str, Any]]:
+    """Candidate recall and mean number of candidates for each source, together, and as capped.
+
+    Descriptors that the vocabulary lacks count as missed.
+    """
+    gold = [label_ids(article, vocabulary) for article in articles]
+    total = sum(len(article.descriptors) for article in articles)
+    options = candidates.options
+    settings = {source: ((source,), None) for source in SOURCES}
+    settings |= {"together": (options.sources, None), "kept": (options.sources, options.max_candidates)}
+    report = {}
+    try:
+        for name, (sources, most) in settings.items():
+            candidates.options = CandidateOptions(
+                sources, options.neighbours, options.journal_threshold, most
+            )
+            hits = size = done = 0
+            for part, batch in find_candidates(candidates, articles):
+                owner = np.repeat(np.arange(len(part)), np.diff(batch.offsets))
+                labels = gold[done : done + len(part)]
+                hits += int(_carries(labels, owner, batch.label_ids, len(vocabulary)).sum())
+                size += len(batch.label_ids)
+                done += len(part)
+            report[name] = {"recall": hits / max(total, 1), "size": size / max(len(articles), 1)}
+    finally:
+        candidates.options = options
+    return report

@@ -1,0 +1,244 @@
+"""Labels worth looking at for an article, with the evidence for each: neighbours ∪ journal ∪ terms in the text."""
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import load_file, save_file
+
+from .evidence_kenmesh import FEATURES, Evidence, LabelGraph
+from .journals_kenmesh import Journal, JournalTable
+from .lexicon_kenmesh import Hits, Lexicon
+from .neighbours_kenmesh import IndexedArticles, SparseNeighbours, count_terms, hash_articles
+from .terms_kenmesh import hash_words, word_spans
+
+OPTIONS_FILE = "candidates.json"
+TABLES_FILE = "candidates.safetensors"
+NEIGHBOURS_FILE = "neighbours.safetensors"
+SOURCES = ("neighbours", "journal", "terms")
+
+
+@dataclass
+class CandidateOptions:
+    """What is proposed for an article.
+
+    Attributes:
+        sources: Which of `SOURCES` propose candidates.
+        neighbours: How many nearest training articles vote.
+        journal_threshold: A label with a greater share of the journal's articles is a candidate.
+        max_candidates: The best candidates that are kept; None keeps all.
+    """
+
+    sources: tuple[str, ...] = SOURCES
+    neighbours: int = 1000
+    journal_threshold: float = 0.5
+    max_candidates: int | None = 500
+
+    def __post_init__(self):
+        self.sources = tuple(self.sources)
+        if unknown := [source for source in self.sources if source not in SOURCES]:
+            raise ValueError(
+                f"There is no candidate source {unknown[0]!r}; choose from {', '.join(SOURCES)}."
+            )
+        if self.neighbours < 1:
+            raise ValueError(f"`neighbours` is {self.neighbours}; it must be at least 1.")
+        if self.max_candidates is not None and self.max_candidates < 1:
+            raise ValueError(f"`max_candidates` is {self.max_candidates}; it must be at least 1, or None.")
+
+
+@dataclass
+class CandidateBatch:
+    """Candidates of several articles, one article after the other.
+
+    Attributes:
+        offsets: Where each article's candidates begin, int64 `(articles + 1,)`.
+        label_ids: int32 `(candidates,)`, ascending within an article.
+        features: The numbers of each candidate, float32 `(candidates, features)`.
+    """
+
+    offsets: np.ndarray
+    label_ids: np.ndarray
+    features: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def row(self, article: int) -> tuple[np.ndarray, np.ndarray]:
+        """Labels and numbers of one article."""
+        span = slice(self.offsets[article], self.offsets[article + 1])
+        return self.label_ids[span], self.features[span]
+
+    def split(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Labels and numbers of each article in turn."""
+        return (self.row(article) for article in range(len(self)))
+
+
+class KenMeSHCandidates:
+    """Proposes labels for articles.
+
+    An article that is itself in the index, known by its PMID or its words, never meets itself: it is no
+    neighbour of its own, and its counts are taken out of every table. So training articles get the numbers that
+    unseen ones would get.
+    """
+
+    FEATURES = FEATURES
+
+    def __init__(
+        self,
+        index: SparseNeighbours,
+        articles: IndexedArticles,
+        journals: JournalTable,
+        lexicon: Lexicon,
+        edges: np.ndarray,
+        num_labels: int,
+        options: CandidateOptions | None = None,
+        ranker: np.ndarray | None = None,
+    ):
+        self.index, self.articles, self.journals, self.lexicon = index, articles, journals, lexicon
+        self.edges = edges
+        self.num_labels = num_labels
+        self.options = options or CandidateOptions()
+        self.ranker = np.zeros(len(FEATURES) + 1, np.float32) if ranker is None else ranker
+        self._graph = LabelGraph.from_edges(edges, num_labels)
+        self._counts = np.bincount(articles.labels, minlength=num_labels).astype(np.float64)
+
+    def __call__(
+        self,
+        titles: Sequence[str],
+        abstracts: Sequence[str],
+        journals: Sequence[Journal],
+        pmids: Sequence[str | int | None] | None = None,
+    ) -> CandidateBatch:
+        """Candidates of a batch of articles.
+
+        Args:
+            titles: Titles; may be empty.
+            abstracts: Abstracts; may be empty.
+            journals: Title, abbreviation or NLM id of each journal, or several of these; may be empty.
+            pmids: PMIDs, where known.
+        """
+        title_words, abstract_words = hash_words(titles), hash_words(abstracts)
+        pmids = [None] * len(titles) if pmids is None else pmids
+        own = self.articles.find(pmids, hash_articles(title_words, abstract_words))
+        counts = count_terms(title_words, abstract_words)
+        neighbours = self.index.search(counts, self.options.neighbours, own)
+        hits = self.lexicon.hits(title_words, abstract_words)
+        bounds = np.searchsorted(hits.articles, np.arange(len(titles) + 1))
+        labels, features = [], []
+        for row in range(len(titles)):
+            found, numbers = self._weigh(
+                own[row],
+                neighbours[row],
+                journals[row],
+                Hits(*(part[bounds[row] : bounds[row + 1]] for part in hits)),
+            )
+            labels.append(found)
+            features.append(numbers)
+        offsets = np.cumsum([0, *map(len, labels)])
+        return CandidateBatch(offsets, np.concatenate(labels), np.concatenate(features))
+
+    def _weigh(
+        self, own: np.ndarray, neighbours: tuple[np.ndarray, np.ndarray], journal: Journal, hits: Hits
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Candidates of one article and their numbers."""
+        own_counts = np.bincount(self.articles.labels_of(own)[0], minlength=self.num_labels)
+        prior = (self._counts - own_counts + 0.5) / (len(self.articles) - len(own) + 1)
+        voted, lengths = self.articles.labels_of(neighbours[0])
+        given, counts, size = self._journal_counts(journal, own, own_counts)
+        named = self.lexicon.labels[hits.terms].astype(np.int64)
+        proposed = np.zeros(self.num_labels, bool)
+        sources = self.options.sources
+        if "neighbours" in sources:
+            proposed[voted] = True
+        if "journal" in sources:
+            proposed[given[counts > self.options.journal_threshold * size]] = True
+        if "terms" in sources:
+            proposed[named] = True
+        evidence = Evidence(np.flatnonzero(proposed), prior, self._graph)
+        evidence.add_votes(voted, lengths, neighbours[1])
+        evidence.add_journal(given, counts, size)
+        evidence.add_terms(
+            named,
+            hits.places,
+            self.lexicon.precision(hits, np.array(len(own)), own_counts[named]),
+            hits.counts,
+            self.lexicon.is_name[hits.terms],
+            self.lexicon.lengths[hits.terms],
+        )
+        return self._cut(evidence)
+
+    def _journal_counts(
+        self, journal: Journal, own: np.ndarray, own_counts: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, int]:
+        """Labels of a journal with their counts and its size, the article itself taken out."""
+        labels, counts, size = self.journals.counts_of(journal)
+        labels = labels.astype(np.int64)
+        return labels, np.maximum(counts - own_counts[labels], 0), max(size - len(own), 0)
+
+    def _cut(self, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
+        labels, features = evidence.labels, evidence.features()
+        most = self.options.max_candidates
+        if most is not None and len(labels) > most:
+            best = np.argpartition(features @ -self.ranker[:-1], most - 1)[:most]
+            best.sort()
+            labels, features = labels[best], features[best]
+        return labels.astype(np.int32), features
+
+    @classmethod
+    def is_saved_in(cls, folder: str | os.PathLike) -> bool:
+        """Whether a folder holds saved candidates."""
+        return (Path(folder) / OPTIONS_FILE).exists()
+
+    def save_pretrained(self, save_directory: str | os.PathLike) -> list[str]:
+        """Writes options and tables; the same candidates give the same bytes."""
+        folder = Path(save_directory)
+        folder.mkdir(parents=True, exist_ok=True)
+        settings = {"num_labels": self.num_labels, "features": FEATURES} | asdict(self.options)
+        (folder / OPTIONS_FILE).write_text(
+            json.dumps(settings, indent=2) + "\n", encoding="utf-8", newline="\n"
+        )
+        parts = {"journals": self.journals, "lexicon": self.lexicon}
+        tables = {
+            f"{name}.{key}": value for name, part in parts.items() for key, value in part.tensors.items()
+        }
+        tables |= {"edges": self.edges.astype(np.uint32), "ranker": self.ranker.astype(np.float32)}
+        parts = {"index": self.index, "articles": self.articles}
+        stored = {
+            f"{name}.{key}": value for name, part in parts.items() for key, value in part.tensors.items()
+        }
+        for name, tensors in ((TABLES_FILE, tables), (NEIGHBOURS_FILE, stored)):
+            save_file(
+                {key: np.ascontiguousarray(value) for key, value in sorted(tensors.items())}, folder / name
+            )
+        return [str(folder / name) for name in (OPTIONS_FILE, TABLES_FILE, NEIGHBOURS_FILE)]
+
+    @classmethod
+    def from_pretrained(cls, folder: str | os.PathLike) -> "KenMeSHCandidates":
+        """Reads what `save_pretrained` wrote."""
+        folder = Path(folder)
+        settings = json.loads((folder / OPTIONS_FILE).read_text(encoding="utf-8"))
+        num_labels, features = settings.pop("num_labels"), settings.pop("features")
+        if tuple(features) != FEATURES:
+            raise ValueError(
+                f"{folder / OPTIONS_FILE} lists other numbers for a candidate than this version computes; build the candidates again."
+            )
+        tables = load_file(folder / TABLES_FILE)
+        stored = load_file(folder / NEIGHBOURS_FILE)
+
+        def part(tensors: dict[str, np.ndarray], name: str) -> dict[str, np.ndarray]:
+            return {key.removeprefix(name): value for key, value in tensors.items() if key.startswith(name)}
+
+        return cls(
+            SparseNeighbours(part(stored, "index.")),
+            IndexedArticles(part(stored, "articles.")),
+            JournalTable(part(tables, "journals.")),
+            Lexicon(part(tables, "lexicon.")),
+            tables["edges"].astype(np.int64),
+            num_labels,
+            CandidateOptions(**settings),
+            tables["ranker"],
+        )

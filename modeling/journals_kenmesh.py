@@ -1,0 +1,96 @@
+"""What a journal says about its articles: how often each label was given in it."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from .terms_kenmesh import hash_text
+from .text_kenmesh import normalize
+
+Journal = str | Sequence[str] | None
+"""A journal as users know it: its title, abbreviation or NLM id, or several of these."""
+
+_ASIDE = re.compile(r"\([^)]*\)|\[[^\]]*\]| [:=] .*")
+_WORD = re.compile(r"[^\W_]+")
+_DROPPED = {"the", "and"}
+
+
+def journal_key(name: str) -> int:
+    """Hash of a journal's name, blind to case, punctuation, "The", "&" and to subtitle or place of printing."""
+    text = normalize(name)
+    words = _WORD.findall(_ASIDE.sub(" ", text)) or _WORD.findall(text)
+    return hash_text(" ".join(word for word in words if word not in _DROPPED))
+
+
+def journal_names(journal: Journal) -> list[str]:
+    """The non-empty names of a journal."""
+    names = [journal] if isinstance(journal, str) else list(journal or ())
+    return [name for name in names if name and _WORD.search(name)]
+
+
+class JournalTable:
+    """Label counts of each journal in the training articles.
+
+    Args:
+        tensors: The arrays of `build`, as they are stored.
+    """
+
+    def __init__(self, tensors: dict[str, np.ndarray]):
+        self.tensors = tensors
+        self.keys = tensors["keys"]
+        self.journals = tensors["journals"]
+        self.sizes = tensors["sizes"].astype(np.int64)
+        self.offsets = tensors["offsets"].astype(np.int64)
+        self.labels = tensors["labels"]
+        self.counts = tensors["counts"]
+
+    @classmethod
+    def build(cls, journals: Iterable[Journal], labels: Sequence[np.ndarray]) -> "JournalTable":
+        """Counts labels by journal; articles whose journals share any name belong to the same one."""
+        numbers: dict[int, int] = {}
+        sizes: list[int] = []
+        pairs = []
+        for journal, given in zip(journals, labels, strict=True):
+            keys = [journal_key(name) for name in journal_names(journal)]
+            if not keys:
+                continue
+            number = next((numbers[key] for key in keys if key in numbers), len(sizes))
+            if number == len(sizes):
+                sizes.append(0)
+            sizes[number] += 1
+            for key in keys:
+                numbers.setdefault(key, number)
+            pairs.append(number << 32 | np.asarray(given, np.int64))
+        cell, counts = np.unique(np.concatenate([np.zeros(0, np.int64), *pairs]), return_counts=True)
+        keys_array = np.array(sorted(numbers), np.uint64)
+        size = len(sizes)
+        return cls(
+            {
+                "keys": keys_array,
+                "journals": np.array([numbers[int(key)] for key in keys_array], np.uint32),
+                "sizes": np.array(sizes, np.uint32),
+                "offsets": np.searchsorted(cell >> 32, np.arange(size + 1)).astype(np.uint32),
+                "labels": (cell & 0xFFFFFFFF).astype(
+                    np.uint16 if cell.size and (cell & 0xFFFFFFFF).max() < 1 << 16 else np.uint32
+                ),
+                "counts": np.minimum(counts, 0xFFFF).astype(np.uint16),
+            }
+        )
+
+    def find(self, journal: Journal) -> int | None:
+        """Number of a journal, None if training articles know none of its names."""
+        for name in journal_names(journal):
+            key = np.uint64(journal_key(name))
+            place = int(np.searchsorted(self.keys, key))
+            if place < len(self.keys) and self.keys[place] == key:
+                return int(self.journals[place])
+        return None
+
+    def counts_of(self, journal: Journal) -> tuple[np.ndarray, np.ndarray, int]:
+        """Labels given in a journal, how often each, and the number of its articles."""
+        number = self.find(journal)
+        if number is None:
+            return self.labels[:0], self.counts[:0], 0
+        span = slice(self.offsets[number], self.offsets[number + 1])
+        return self.labels[span], self.counts[span], int(self.sizes[number])

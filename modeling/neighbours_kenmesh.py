@@ -1,0 +1,210 @@
+"""Training articles most like a text: TF-IDF over an inverted index, held in a few compact arrays."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from .terms_kenmesh import HashedWords, mix
+
+# Postings hold the square root of a weight in one byte: fine steps where most weights are, coarse where few are.
+_WEIGHTS = ((np.arange(256) / 255) ** 2).astype(np.float64)
+TITLE_WEIGHT = 2
+IDF_POWER = 1.5
+
+
+class TermCounts(NamedTuple):
+    """Distinct content words of each article with how often they occur, title words counted twice.
+
+    Attributes:
+        hashes: `(terms,)`.
+        counts: `(terms,)`.
+        offsets: Where each article's terms begin, `(articles + 1,)`.
+    """
+
+    hashes: np.ndarray
+    counts: np.ndarray
+    offsets: np.ndarray
+
+
+def count_terms(titles: HashedWords, abstracts: HashedWords) -> TermCounts:
+    """Counts the content words of a batch of articles in one sort."""
+    rows, hashes, weights = [], [], []
+    for words, weight in ((titles, TITLE_WEIGHT), (abstracts, 1)):
+        row = np.repeat(np.arange(len(words.offsets) - 1), np.diff(words.offsets))
+        rows.append(row[words.content])
+        hashes.append(words.folded[words.content])
+        weights.append(np.full(len(hashes[-1]), weight, np.float64))
+    row, value, weight = (np.concatenate(parts) for parts in (rows, hashes, weights))
+    order = np.lexsort((value, row))
+    row, value, weight = row[order], value[order], weight[order]
+    first = np.ones(len(row), bool)
+    first[1:] = (row[1:] != row[:-1]) | (value[1:] != value[:-1])
+    starts = np.flatnonzero(first)
+    counts = np.add.reduceat(weight, starts) if len(starts) else weight
+    offsets = np.searchsorted(row[starts], np.arange(len(titles.offsets)))
+    return TermCounts(value[starts], counts, offsets)
+
+
+def hash_articles(titles: HashedWords, abstracts: HashedWords) -> np.ndarray:
+    """A hash of each article's words in their order, blind to case, punctuation and spacing, `(articles,)`."""
+    total = np.zeros(len(titles.offsets) - 1, np.uint64)
+    for salt, words in ((np.uint64(1), titles), (np.uint64(2), abstracts)):
+        length = np.diff(words.offsets)
+        row = np.repeat(np.arange(len(length)), length)
+        place = (np.arange(len(row)) - words.offsets[row]).astype(np.uint64)
+        np.add.at(total, row, mix(words.folded + mix(place * np.uint64(2) + salt)))
+    return total
+
+
+class SparseNeighbours:
+    """An inverted index of weighted words over the training articles.
+
+    Args:
+        tensors: The arrays of `build`, as they are stored.
+        max_terms: A query is searched by its heaviest words only, at most this many.
+    """
+
+    def __init__(self, tensors: dict[str, np.ndarray], max_terms: int = 64):
+        self.tensors = tensors
+        self.max_terms = max_terms
+        self.terms = tensors["terms"]
+        self.idf = tensors["idf"].astype(np.float64)
+        self.offsets = tensors["offsets"].astype(np.int64)
+        self.documents = tensors["documents"]
+        self.weights = tensors["weights"]
+        self.size = int(tensors["size"][0])
+
+    @classmethod
+    def build(cls, counts: TermCounts, min_documents: int = 2, max_terms: int = 64) -> "SparseNeighbours":
+        """Indexes articles; a word met in fewer than `min_documents` of them cannot join two articles and is left out."""
+        size = len(counts.offsets) - 1
+        terms, column, frequency = np.unique(counts.hashes, return_inverse=True, return_counts=True)
+        document = np.repeat(np.arange(size), np.diff(counts.offsets))
+        known = frequency >= min_documents
+        idf = (np.log(size / frequency) + 1) ** IDF_POWER
+        weight = (1 + np.log(counts.counts)) * idf[column]
+        norm = np.sqrt(np.bincount(document, np.where(known[column], weight**2, 0), minlength=size))
+        keep = known[column]
+        column, document, weight = column[keep], document[keep], weight[keep]
+        weight /= norm[document]
+        order = np.argsort(column, kind="stable")
+        new = np.cumsum(known) - 1
+        offsets = np.searchsorted(new[column[order]], np.arange(known.sum() + 1))
+        return cls(
+            {
+                "terms": terms[known],
+                "idf": idf[known].astype(np.float32),
+                "offsets": offsets.astype(np.uint32),
+                "documents": document[order].astype(np.uint16 if size <= 1 << 16 else np.uint32),
+                "weights": np.round(np.sqrt(weight[order]) * 255).astype(np.uint8),
+                "size": np.array([size], np.int64),
+            },
+            max_terms,
+        )
+
+    def search(
+        self, counts: TermCounts, k: int, exclude: Sequence[np.ndarray]
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Finds the nearest training articles of each query.
+
+        Args:
+            counts: The queries' words.
+            k: How many neighbours at most.
+            exclude: For each query the indexed articles it must not meet: itself.
+
+        Returns:
+            For each query its neighbours, nearest first, and their cosines.
+        """
+        place = np.minimum(np.searchsorted(self.terms, counts.hashes), max(len(self.terms) - 1, 0))
+        known = self.terms[place] == counts.hashes if len(self.terms) else np.zeros(len(place), bool)
+        weight = np.where(known, (1 + np.log(counts.counts)) * self.idf[place] if len(self.idf) else 0.0, 0.0)
+        found = []
+        for query, own in enumerate(exclude):
+            span = slice(counts.offsets[query], counts.offsets[query + 1])
+            use = known[span]
+            found.append(self._search_one(place[span][use], weight[span][use], k, own))
+        return found
+
+    def _search_one(
+        self, terms: np.ndarray, weights: np.ndarray, k: int, own: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        if not len(terms):
+            return np.zeros(0, np.int64), np.zeros(0)
+        weights = weights / np.sqrt((weights**2).sum())
+        if len(terms) > self.max_terms:
+            heaviest = np.argsort(-weights, kind="stable")[: self.max_terms]
+            terms, weights = terms[heaviest], weights[heaviest]
+        starts, ends = self.offsets[terms], self.offsets[terms + 1]
+        spans = [slice(*span) for span in zip(starts.tolist(), ends.tolist(), strict=True)]
+        documents = np.concatenate([self.documents[span] for span in spans])
+        posted = np.concatenate([self.weights[span] for span in spans])
+        scores = np.bincount(documents, _WEIGHTS[posted] * np.repeat(weights, ends - starts), self.size)
+        scores[own] = 0
+        # Selecting among thousands of equal zeros is slower than everything above, so they go first.
+        best = np.flatnonzero(scores)
+        if k < len(best):
+            best = best[np.argpartition(scores[best], len(best) - k)[len(best) - k :]]
+        best = best[np.lexsort((best, -scores[best]))]
+        return best, scores[best]
+
+
+class IndexedArticles:
+    """What is remembered of each training article: PMID, hash of its text, labels.
+
+    Args:
+        tensors: The arrays of `build`, as they are stored.
+    """
+
+    def __init__(self, tensors: dict[str, np.ndarray]):
+        self.tensors = tensors
+        self.pmids = tensors["pmids"]
+        self.hashes = tensors["hashes"]
+        self.labels = tensors["labels"]
+        self.offsets = tensors["offsets"].astype(np.int64)
+        self._by_pmid = np.argsort(self.pmids, kind="stable")
+        self._by_hash = np.argsort(self.hashes, kind="stable")
+
+    @classmethod
+    def build(
+        cls, pmids: Sequence[str | int | None], hashes: np.ndarray, labels: Sequence[np.ndarray]
+    ) -> "IndexedArticles":
+        """Remembers articles; `labels` has each one's distinct labels."""
+        flat = np.concatenate([np.zeros(0, np.int64), *labels])
+        return cls(
+            {
+                "pmids": np.array([pmid_number(pmid) for pmid in pmids], np.uint32),
+                "hashes": hashes,
+                "labels": flat.astype(np.uint16 if flat.max(initial=0) < 1 << 16 else np.uint32),
+                "offsets": np.cumsum([0, *map(len, labels)]).astype(np.uint32),
+            }
+        )
+
+    def __len__(self) -> int:
+        return len(self.pmids)
+
+    def find(self, pmids: Sequence[str | int | None], hashes: np.ndarray) -> list[np.ndarray]:
+        """For each query the indexed articles that are the query itself: same PMID or same words."""
+        numbers = np.array([pmid_number(pmid) for pmid in pmids], np.uint32)
+        found = [np.zeros(0, np.int64)] * len(numbers)
+        for values, stored, order in (
+            (numbers, self.pmids, self._by_pmid),
+            (hashes, self.hashes, self._by_hash),
+        ):
+            ordered = stored[order]
+            left, right = np.searchsorted(ordered, values), np.searchsorted(ordered, values, "right")
+            for query in np.flatnonzero((right > left) & (values > 0)):
+                found[query] = np.union1d(found[query], order[left[query] : right[query]])
+        return found
+
+    def labels_of(self, articles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Labels of articles one after the other, and how many each has."""
+        starts, lengths = self.offsets[articles], self.offsets[articles + 1] - self.offsets[articles]
+        step = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        return self.labels[np.repeat(starts, lengths) + step].astype(np.int64), lengths
+
+
+def pmid_number(pmid: str | int | None) -> int:
+    """A PMID as a number; 0 where there is none."""
+    text = str(pmid if pmid is not None else "").strip()
+    return int(text) if text.isdecimal() and len(text) <= 9 else 0
