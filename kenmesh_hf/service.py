@@ -66,9 +66,8 @@ class Service:
         self.processor = tagger.processor
         self.vocabulary = self.processor.vocabulary
         self.lookup = VocabularyLookup(self.vocabulary)
-        table = getattr(self.processor.candidates, "journals", None)
-        self.journal_table = table
-        self.journal_names: list[str] = list(getattr(table, "names", ()))
+        self.journal_table: Any = getattr(self.processor.candidates, "journals", None)
+        self.journal_names: list[str] = list(getattr(self.journal_table, "names", ()))
         self.journal_index = NameIndex(self.journal_names)
         self.queue: WorkQueue | None = None
         self.reading = asyncio.Semaphore(1)
