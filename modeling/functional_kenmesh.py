@@ -50,6 +50,7 @@ class SpreadOverGraph(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, features: Tensor, columns: Tensor, starts: Tensor, entries: Tensor) -> Tensor:
+        entries = entries.to(features.dtype)
         ctx.save_for_backward(columns, starts, entries)
         return F.embedding_bag(columns, features, starts, mode="sum", per_sample_weights=entries)
 

@@ -354,7 +354,7 @@ class KenMeSHForMeSHIndexing(KenMeSHPreTrainedModel):
             others = candidate_keys.new_full((len(candidate_ids), self.config.num_labels), UNSCORED)
         else:
             means = sum(mean_state(states, mask) for states, mask in channels)
-            others, candidate_keys = ScoreAndGatherLabels.apply(keys, means, candidate_ids)
+            others, candidate_keys = ScoreAndGatherLabels.apply(keys, means.to(keys.dtype), candidate_ids)
             others = self._add_bias(others)
         scores = sum(attended_score(states, mask, candidate_keys) for states, mask in channels)
         if self.label_bias is not None:
