@@ -319,10 +319,11 @@ def test_everything_works_from_the_keyboard(page):
 def test_a_phone_shows_everything_without_sideways_scrolling(page, browser):
     phone = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
-    page.all(".example")[2].click()
+    page.tag(title="x" * 300, abstract="Injury, injuries, wound, wounds, trauma and traumas.")
     wait_until(page.tags)
     page.all(".tag")[0].click()
-    wait_until(lambda: "C14" in page.text(".why:not([hidden])"))
+    wait_until(lambda: "C26" in page.text(".why:not([hidden])"))
+    assert len(page.all(".why .words mark")) == 6
     assert page.run("return document.documentElement.scrollWidth") <= 360
     assert min(tag.size["height"] for tag in page.all(".tag")) >= 44
 

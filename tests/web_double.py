@@ -21,7 +21,12 @@ ROWS = [
     ("D051379", "Mice", ("Mouse",), ("B01.050.150",)),
     ("D006801", "Humans", ("Human", "Man"), ("B01.050.350",)),
     ("D005260", "Female", (), ()),
-    ("D014947", "Wounds and Injuries", ("Trauma",), ("C26",)),
+    (
+        "D014947",
+        "Wounds and Injuries",
+        ("Injury", "Injuries", "Wound", "Wounds", "Trauma", "Traumas"),
+        ("C26",),
+    ),
 ]
 JOURNALS = ("Journal of hypertension", "Journal of human hypertension", "Thrombosis research")
 
