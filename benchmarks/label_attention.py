@@ -1,7 +1,7 @@
 """Label attention over candidates against the dense formula of the paper, at the size of the real MeSH.
 
-The dense side is the published formula as it stands: attention of every label over every word with the keys of
-non-candidates set to zero, a context vector for each article and label, and its product with the label vector.
+The dense side is the published formula as it stands: attention of every label over every word with the keys
+of non-candidates set to zero, a context vector for each article and label, its product with the label vector.
 """
 
 import json
@@ -16,7 +16,7 @@ from kenmesh_hf.modeling.functional_kenmesh import ScoreAndGatherLabels, attende
 def dense(states: Tensor, mask: Tensor, keys: Tensor, candidate_ids: Tensor) -> Tensor:
     """Eqs. 5 and 6 written out: `(batch, text, dim)`, `(labels, dim)` → `(batch, labels)`."""
     chosen = torch.zeros(len(states), len(keys), 1).scatter(1, candidate_ids.unsqueeze(-1), 1.0)
-    scores = (states @ keys.T) * chosen.transpose(1, 2)
+    scores = states @ (keys * chosen).transpose(1, 2)
     weights = scores.masked_fill(~mask.unsqueeze(-1), float("-inf")).softmax(1)
     contexts = weights.transpose(1, 2) @ states
     return (contexts * keys).sum(-1)

@@ -1,7 +1,7 @@
 """A whole training step and a prediction at the size of the real MeSH: ours, dense label part, encoder alone.
 
-The dense label part of 32 articles would need some 15 GB at once. It runs on a few articles at a time and sums
-their gradients, which costs it no extra work and makes `peak_memory_ratio` a lower bound.
+The dense label part of 32 articles would need some 15 GB at once. It runs on a few articles at a time and
+sums their gradients, which costs it no extra work and makes `peak_memory_ratio` a lower bound.
 """
 
 import json

@@ -200,6 +200,8 @@ class KenMeSHModel(KenMeSHPreTrainedModel):
         weights = [self.word_embeddings.weight, *self.label_encoder.state_dict(keep_vars=True).values()]
         reusable = not torch.is_grad_enabled() and not torch.compiler.is_compiling()
         if not reusable or any(weight.is_inference() for weight in weights):
+            # Training begins like this, and a fused optimizer leaves no trace on the weights it changes.
+            self._cached_labels = None
             return self.label_encoder(self.word_embeddings.weight)
         # The weights are kept too: else a new one might stand where a freed one stood, and look the same.
         state = [(id(weight), weight.data_ptr(), weight._version) for weight in weights]
@@ -208,7 +210,7 @@ class KenMeSHModel(KenMeSHPreTrainedModel):
         return self._cached_labels[1]
 
     def train(self, mode: bool = True):
-        # Writing through `.data` leaves no trace on a weight, so a change of mode always starts afresh.
+        # Nor does writing through `.data`, so a change of mode starts afresh too.
         self._cached_labels = None
         return super().train(mode)
 
@@ -332,9 +334,7 @@ class KenMeSHForMeSHIndexing(KenMeSHPreTrainedModel):
 
     def _candidates(self, candidate_ids: Tensor, candidate_mask: Tensor | None) -> tuple[Tensor, Tensor]:
         """Ids that are all labels, whatever stood at padding, and which of them are real."""
-        if candidate_mask is None:
-            candidate_mask = torch.ones_like(candidate_ids)
-        candidate_mask = candidate_mask.bool()
+        candidate_mask = (torch.ones_like(candidate_ids) if candidate_mask is None else candidate_mask).bool()
         candidate_ids = candidate_ids.masked_fill(~candidate_mask, 0)
         check_range(candidate_ids, self.config.num_labels, "candidate_ids", "Is its padding masked?")
         return candidate_ids, candidate_mask
