@@ -19,6 +19,7 @@ from .dataset import (
     write_rows,
 )
 from .indexing import build_candidates, check_no_leak
+from .modeling.candidates_kenmesh import KenMeSHCandidates
 from .modeling.processing_kenmesh import KenMeSHProcessor
 from .modeling.vocabulary_kenmesh import MeshVocabulary
 from .prepare_articles import ARTICLES_FOLDER, article_file, prepare_articles
@@ -195,9 +196,8 @@ class _Preparation:
 
         sources = [options.sources, options.neighbours, options.journal_threshold, options.max_candidates]
         limits = [options.max_title_words, options.max_abstract_words]
-        return self.stages.run(
-            "processor", [words.fingerprint, sources, limits, options.seed], [target], work
-        )
+        inputs = [words.fingerprint, sources, limits, options.seed, KenMeSHCandidates.FEATURES]
+        return self.stages.run("processor", inputs, [target], work)
 
     def _rows(self, processor: Stage) -> list[Stage]:
         data, jobs = self._data_files(), []

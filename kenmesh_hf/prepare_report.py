@@ -1,11 +1,14 @@
 """What `kenmesh prepare` found: counts, candidate recall, timing; for people, for programs, as pictures."""
 
+import hashlib
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import datasets
 import numpy as np
 import pyarrow.parquet as pq
 from tqdm.auto import tqdm
@@ -27,6 +30,7 @@ MEASURED = 1000
 CURVE = (25, 50, 100, 200, 300, 500, 750, 1000, 1500, 2000, 3000)
 FREQUENCY_PLOT = "label_frequency.png"
 RECALL_PLOT = "candidate_recall.png"
+LAYOUT_FILE = datasets.config.REPOYAML_FILENAME
 
 
 def measure_candidates(
@@ -89,6 +93,7 @@ def build_report(
     leak = {key: processor.result[key] for key in ("indexed", "held_out_checked", "held_out_in_index")}
     return {
         "options": asdict(options),
+        "fingerprint": _fingerprint(stages["rows"]),
         "mesh": {"year": vocabulary.year, "descriptors": len(vocabulary)},
         "files": [stage.result for stage in stages["read"]],
         "left_out": _left_out(stages["read"], divide),
@@ -108,6 +113,10 @@ def build_report(
         },
         "seconds": {kind: round(sum(stage.seconds for stage in done), 2) for kind, done in stages.items()},
     }
+
+
+def _fingerprint(rows: Sequence[Stage]) -> str:
+    return hashlib.sha256(" ".join(stage.fingerprint for stage in rows).encode()).hexdigest()[:16]
 
 
 def _left_out(reading: Sequence[Stage], divide: Mapping[str, Any]) -> dict[str, int]:
@@ -155,10 +164,26 @@ def write_report(report: dict[str, Any], folder: Path) -> None:
         for split, measured in report["candidates"].items()
     }
     plot_candidate_recall(folder / RECALL_PLOT, curves)
-    for name, text in (("report.md", render_report(report)), ("README.md", _card(report, folder))):
+    texts = {
+        "report.md": render_report(report),
+        "README.md": _card(report, folder),
+        LAYOUT_FILE: _layout(report),
+    }
+    for name, text in texts.items():
         with unfinished(folder / name) as path:
             path.write_text(text, encoding="utf-8")
     write_json(folder / REPORT_FILE, report)
+
+
+def _layout(report: Mapping[str, Any]) -> str:
+    """Where `load_dataset` finds the splits.
+
+    Its cache knows a local folder by its last name and this layout alone. The description makes sure that
+    rows prepared again, or in a folder of the same name, are not taken for those in the cache.
+    """
+    files = [{"split": split, "path": f"data/{split}-*.parquet"} for split in report["splits"]]
+    layout = {"config_name": "default", "description": report["fingerprint"], "data_files": files}
+    return json.dumps({"configs": [layout]}, indent=2) + "\n"
 
 
 def _card(report: Mapping[str, Any], folder: Path) -> str:

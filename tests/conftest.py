@@ -1,10 +1,14 @@
 """Fixtures that several test files share: a small prepared dataset, made once."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import datasets
 import pytest
-from tiny import write_tiny_articles, write_tiny_mesh
+from tiny import write_tiny_articles, write_tiny_mesh, write_tiny_vectors
+
+from kenmesh_hf import prepare_report
+from kenmesh_hf.prepare import PrepareOptions, prepare
 
 TRAIN, VALIDATION, TEST = 200, 50, 30
 
@@ -13,6 +17,14 @@ TRAIN, VALIDATION, TEST = 200, 50, 30
 def _datasets_cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Keeps what `load_dataset` converts out of the user's cache."""
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path_factory.getbasetemp() / "datasets")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _small_samples() -> Iterator[None]:
+    """Measures candidates on few articles: the figures matter to no test."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(prepare_report, "MEASURED", 20)
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -26,8 +38,7 @@ def tiny_sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
         "validation_size": VALIDATION,
         "test_size": TEST,
         "min_count": 1,
-        "embedding_size": 16,
-        "vector_epochs": 2,
+        "word_vectors": str(write_tiny_vectors(folder)),
         "articles_per_file": 100,
     }
 
@@ -35,8 +46,6 @@ def tiny_sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
 @pytest.fixture(scope="session")
 def tiny_prepared(tmp_path_factory: pytest.TempPathFactory, tiny_sources: dict[str, object]) -> Path:
     """A prepared dataset of `TRAIN` training articles; tests must not change it."""
-    from kenmesh_hf.prepare import PrepareOptions, prepare
-
     out = tmp_path_factory.mktemp("prepared")
     prepare(PrepareOptions(out=str(out), **tiny_sources), progress=False)  # type: ignore[arg-type]
     return out

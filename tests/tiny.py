@@ -75,3 +75,13 @@ def write_tiny_articles(folder: Path, count: int, files: int = 1, seed: int = 0)
     for number, path in enumerate(paths):
         write_articles(articles[number::files], path)
     return paths
+
+
+def write_tiny_vectors(folder: Path, dim: int = 24) -> Path:
+    """Random vectors of all words: too few articles are there to train any that tell words apart."""
+    draw = random.Random(0)
+    path = folder / "vectors.vec"
+    words = [*_WORDS[:700], "patients", "mice", "humans", "animals"]
+    lines = (" ".join([word, *(f"{draw.gauss(0, 0.7):.3f}" for _ in range(dim))]) for word in words)
+    path.write_text("\n".join([f"{len(words)} {dim}", *lines]) + "\n", encoding="utf-8")
+    return path
