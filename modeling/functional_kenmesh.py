@@ -107,18 +107,23 @@ class AttendedScore(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, states: Tensor, mask: Tensor, keys: Tensor) -> Tensor:
+        # To spare passes over large tensors an empty text stays whole in them and becomes zero at the end.
+        filled = mask.any(1, keepdim=True)
         scores = word_scores(states, keys)
-        weights = attention_weights(scores, mask)
-        attended = (weights * scores).sum(-1)
-        if any(ctx.needs_input_grad):
-            ctx.save_for_backward(states, keys, weights.mul_(scores.add_(1 - attended.unsqueeze(-1))))
+        scores = scores.masked_fill(~(mask | ~filled).unsqueeze(1), torch.finfo(scores.dtype).min)
+        weights = scores.softmax(-1)
+        if not any(ctx.needs_input_grad):
+            return scores.mul_(weights).sum(-1) * filled
+        attended = (weights * scores).sum(-1) * filled
+        slope = weights.mul_(scores.add_(1 - attended.unsqueeze(-1)))
+        ctx.save_for_backward(states, keys, filled, slope)
         return attended
 
     @staticmethod
     @once_differentiable
     def backward(ctx, grad: Tensor):
-        states, keys, slope = ctx.saved_tensors
-        grad_scores = (slope * grad.unsqueeze(-1)).to(states.dtype)
+        states, keys, filled, slope = ctx.saved_tensors
+        grad_scores = (slope * (grad * filled).unsqueeze(-1)).to(states.dtype)
         if keys.dim() == 3:
             return grad_scores.transpose(1, 2) @ keys, None, grad_scores @ states
         batch, text, dim = states.shape

@@ -364,7 +364,7 @@ class KenMeSHForMeSHIndexing(KenMeSHPreTrainedModel):
         # Padding is written to a column past the last label, which is then cut off.
         columns = candidate_ids.masked_fill(~candidate_mask, self.config.num_labels)
         scores = scores.to(others.dtype)
-        return F.pad(others, (0, 1)).scatter(1, columns, scores)[:, : self.config.num_labels]
+        return F.pad(others, (0, 1)).scatter_(1, columns, scores)[:, : self.config.num_labels]
 
     def _add_bias(self, logits: Tensor) -> Tensor:
         return logits if self.label_bias is None else logits + self.label_bias

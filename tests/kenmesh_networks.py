@@ -1,5 +1,6 @@
 """Small networks and batches for the tests of the model."""
 
+import pytest
 import torch
 from torch import Tensor
 
@@ -7,6 +8,25 @@ from kenmesh_hf.modeling.configuration_kenmesh import KenMeSHConfig
 from kenmesh_hf.modeling.modeling_kenmesh import KenMeSHForMeSHIndexing
 
 LABELS, WORDS, EVIDENCE = 17, 40, 3
+EVIDENCE_ON = {"num_evidence_features": EVIDENCE, "evidence_hidden_size": 4}
+SWITCHES = {
+    "paper": {},
+    "a_one_channel": {"two_channels": False},
+    "b_no_convolution": {"dilation_rates": []},
+    "c_free_labels": {"label_encoder": "free"},
+    "d_no_mask": {"mask_labels": False},
+    "two_lstm_layers": {"num_lstm_layers": 2},
+    "shared_lstm": {"share_channel_lstm": True},
+    "residual": {"residual_convolutions": True},
+    "no_gcn": {"num_gcn_layers": 0},
+    "bias": {"label_bias": True},
+    "evidence": EVIDENCE_ON,
+    "linear_evidence": {"num_evidence_features": EVIDENCE, "evidence_hidden_size": 0},
+    "candidates_loss": {"loss_labels": "candidates"},
+    "sampled_loss": {"loss_labels": "sampled", "num_sampled_negatives": 5},
+    "everything": {"num_lstm_layers": 2, "label_bias": True, "loss_labels": "candidates", **EVIDENCE_ON},
+}
+every_switch = pytest.mark.parametrize("changes", SWITCHES.values(), ids=SWITCHES.keys())
 
 
 def build_config(**changes) -> KenMeSHConfig:

@@ -5,31 +5,18 @@ import copy
 import pytest
 import torch
 import torch.nn.functional as F
-from kenmesh_networks import EVIDENCE, LABELS, WORDS, build_batch, build_network, score
-from torch.utils._python_dispatch import TorchDispatchMode
+from kenmesh_networks import (
+    EVIDENCE,
+    EVIDENCE_ON,
+    LABELS,
+    WORDS,
+    build_batch,
+    build_network,
+    every_switch,
+    score,
+)
 
-from kenmesh_hf.modeling.functional_kenmesh import AttendedScore, ScoreAndGatherLabels, SpreadOverGraph
-from kenmesh_hf.modeling.modeling_kenmesh import UNSCORED, KenMeSHForMeSHIndexing
-
-EVIDENCE_ON = {"num_evidence_features": EVIDENCE, "evidence_hidden_size": 4}
-SWITCHES = {
-    "paper": {},
-    "a_one_channel": {"two_channels": False},
-    "b_no_convolution": {"dilation_rates": []},
-    "c_free_labels": {"label_encoder": "free"},
-    "d_no_mask": {"mask_labels": False},
-    "two_lstm_layers": {"num_lstm_layers": 2},
-    "shared_lstm": {"share_channel_lstm": True},
-    "residual": {"residual_convolutions": True},
-    "no_gcn": {"num_gcn_layers": 0},
-    "bias": {"label_bias": True},
-    "evidence": EVIDENCE_ON,
-    "linear_evidence": {"num_evidence_features": EVIDENCE, "evidence_hidden_size": 0},
-    "candidates_loss": {"loss_labels": "candidates"},
-    "sampled_loss": {"loss_labels": "sampled", "num_sampled_negatives": 5},
-    "everything": {"num_lstm_layers": 2, "label_bias": True, "loss_labels": "candidates", **EVIDENCE_ON},
-}
-every_switch = pytest.mark.parametrize("changes", SWITCHES.values(), ids=SWITCHES.keys())
+from kenmesh_hf.modeling.modeling_kenmesh import KenMeSHForMeSHIndexing
 
 
 def dense_label_features(model):
@@ -109,20 +96,6 @@ def test_word_vectors_learn_from_texts_and_from_label_names(changes):
         assert grad[names[names > 20]].max() > 0
     else:
         assert grad[21:].max() == 0
-
-
-def test_hand_written_gradients():
-    def draw(*shape):
-        return torch.randn(*shape, dtype=torch.float64, requires_grad=True)
-
-    mask = torch.tensor([[True, True, False], [False, False, False]])
-    assert torch.autograd.gradcheck(AttendedScore.apply, (draw(2, 3, 4), mask, draw(2, 5, 4)))
-    assert torch.autograd.gradcheck(AttendedScore.apply, (draw(2, 3, 4), mask, draw(5, 4)))
-    ids = torch.tensor([[0, 2], [2, 2]])
-    assert torch.autograd.gradcheck(ScoreAndGatherLabels.apply, (draw(4, 3), draw(2, 3), ids))
-    columns, starts = torch.tensor([0, 1, 0, 1, 2]), torch.tensor([0, 2, 4])
-    entries = torch.tensor([1.0, 0.5, 0.5, 2.0, 3.0], dtype=torch.float64)
-    assert torch.autograd.gradcheck(SpreadOverGraph.apply, (draw(3, 2), columns, starts, entries))
 
 
 @every_switch
@@ -216,49 +189,6 @@ def test_bias_is_added_to_candidates_and_to_others():
     with torch.no_grad():
         model.label_bias += torch.arange(LABELS)
     torch.testing.assert_close(score(model, inputs), before + torch.arange(LABELS))
-
-
-def test_evidence_moves_candidates_only_and_must_be_given():
-    model = build_network(**EVIDENCE_ON)
-    inputs = build_batch(model)
-    before = score(model, inputs)
-    inputs["candidate_features"] = inputs["candidate_features"] + 1
-    moved = score(model, inputs) != before
-    for row in range(4):
-        candidates = inputs["candidate_ids"][row][inputs["candidate_mask"][row]]
-        assert set(moved[row].nonzero().flatten().tolist()) == set(candidates.tolist())
-    del inputs["candidate_features"]
-    with pytest.raises(ValueError, match="candidate_features"):
-        model(**inputs)
-
-
-def test_fresh_evidence_leaves_the_network_alone():
-    inputs = build_batch(build_network(**EVIDENCE_ON))
-    fresh = KenMeSHForMeSHIndexing(build_network(**EVIDENCE_ON).config).eval()
-    before = score(fresh, inputs)
-    inputs["candidate_features"] = inputs["candidate_features"] * 100
-    assert torch.equal(score(fresh, inputs), before)
-
-
-def test_losses_count_the_labels_they_name():
-    model = build_network()
-    inputs = build_batch(model)
-    logits = score(model, inputs)
-    gold = torch.zeros_like(logits, dtype=torch.bool)
-    proposed = torch.zeros_like(gold)
-    for row in range(4):
-        gold[row, inputs["labels"][row][inputs["labels"][row] >= 0]] = True
-        proposed[row, inputs["candidate_ids"][row][inputs["candidate_mask"][row]]] = True
-    each = F.binary_cross_entropy_with_logits(logits, gold.double(), reduction="none")
-    model.config.loss_labels = "candidates"
-    output = model(**inputs)
-    torch.testing.assert_close(output.loss.double(), each[proposed].mean(), rtol=1e-5, atol=1e-6)
-    assert (output.logits[~proposed] == UNSCORED).all()
-    model.config.loss_labels, model.config.num_sampled_negatives = "sampled", 0
-    expected = each[proposed | gold].mean()
-    torch.testing.assert_close(model(**inputs).loss.double(), expected, rtol=1e-5, atol=1e-6)
-    model.config.num_sampled_negatives = 5000
-    torch.testing.assert_close(model(**inputs).loss.double(), each.mean(), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("changes", [{}, EVIDENCE_ON, {"two_channels": False}, {"dilation_rates": []}])
@@ -411,51 +341,6 @@ def test_label_features_follow_the_type_and_are_not_kept_with_gradients():
     assert model.kenmesh.label_features().requires_grad
     with torch.inference_mode():
         torch.testing.assert_close(model.kenmesh.label_features(), rounded)
-
-
-class ShapeRecorder(TorchDispatchMode):
-    """Notes the shape of every tensor that any operation returns."""
-
-    def __init__(self):
-        super().__init__()
-        self.shapes: set[tuple[int, ...]] = set()
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        result = func(*args, **(kwargs or {}))
-        for tensor in torch.utils._pytree.tree_leaves(result):
-            if isinstance(tensor, torch.Tensor):
-                self.shapes.add(tuple(tensor.shape))
-        return result
-
-
-@pytest.mark.parametrize("candidates", [True, False])
-@every_switch
-def test_no_tensor_of_all_labels_by_words_or_features(changes, candidates):
-    model = build_network(attention_chunk_elements=60, **changes)
-    inputs = build_batch(model, batch=4, text=9, title=5)
-    if not candidates:
-        inputs = {name: value for name, value in inputs.items() if not name.startswith("candidate_")}
-    with ShapeRecorder() as recorder:
-        model(**inputs).loss.backward()
-    big = {4 * size * LABELS for size in (9, 5, 14, model.config.hidden_size)}
-    assert (4, 9, 12) in recorder.shapes or (4, 14, 12) in recorder.shapes
-    assert not [shape for shape in recorder.shapes if torch.Size(shape).numel() in big and LABELS in shape]
-    assert not [shape for shape in recorder.shapes if len(shape) == 3 and LABELS in shape]
-
-
-def test_blocks_of_labels_equal_one_block():
-    whole = build_network()
-    inputs = {"input_ids": build_batch(whole)["input_ids"], "labels": build_batch(whole)["labels"]}
-    expected = whole(**inputs)
-    expected.loss.backward()
-    for bound in (1, 36, 100, 611):
-        blocks = build_network(attention_chunk_elements=bound)
-        output = blocks(**inputs)
-        output.loss.backward()
-        torch.testing.assert_close(output.logits, expected.logits)
-        for one, other in zip(whole.parameters(), blocks.parameters(), strict=True):
-            if one.grad is not None:
-                torch.testing.assert_close(one.grad, other.grad)
 
 
 @pytest.mark.parametrize("changes", [{}, {"two_channels": False}])
