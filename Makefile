@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.kenmesh-installed
 
-.PHONY: demo test lint test-slow test-browser
+.PHONY: demo test test-slow test-browser lint
 .DEFAULT_GOAL := demo
 
 # The constraints file keeps torch to its CPU build; see its comment.
@@ -14,13 +14,23 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[test]"
 	touch $@
 
+demo: $(STAMP)
+	$(BIN)/python examples/demo.py
+
 test: $(STAMP)
 	$(BIN)/python -m pytest
 
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -m slow
 
+test-browser: $(STAMP)
+	command -v chromium >/dev/null && command -v chromedriver >/dev/null || \
+		{ apt-get update -qq && apt-get install -y -qq chromium chromium-driver; }
+	$(BIN)/python -m pytest -m browser
+
+# mypy cannot follow an editable install whose packages lie in two folders, so it reads an installed copy.
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/python -m mypy -p kenmesh_hf
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(VENV)/typed .
+	cd $(VENV)/typed && ../bin/python -m mypy -p kenmesh_hf

@@ -1,0 +1,17 @@
+"""Tags the example abstracts that come with the package, offline, and says why each tag was given."""
+
+import json
+from pathlib import Path
+
+import kenmesh_hf
+from kenmesh_hf.articles import Article
+from kenmesh_hf.terminal import tag_lines
+
+EXAMPLES = Path(kenmesh_hf.__file__).parent / "web" / "examples.json"
+
+tagger = kenmesh_hf.load()
+for example in json.loads(EXAMPLES.read_text(encoding="utf-8")):
+    article = {field: example.get(field, "") for field in ("title", "abstract", "journal")}
+    tags = tagger(article, evidence=True)
+    print("\n".join(tag_lines(Article(**article), tags)), end="\n\n")
+print("Scores are probabilities; ↳ says why. More: kenmesh tag --help, kenmesh serve.")
