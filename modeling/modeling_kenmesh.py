@@ -13,6 +13,7 @@ from transformers import initialization as init
 from transformers.activations import ACT2FN
 from transformers.utils import can_return_tuple
 
+from .checksums_kenmesh import ChecksummedWeights
 from .configuration_kenmesh import KenMeSHConfig
 from .functional_kenmesh import (
     ScoreAndGatherLabels,
@@ -96,9 +97,11 @@ class KenMeSHLabelEncoder(nn.Module):
         self.layers = nn.ModuleList(nn.Linear(width, width, bias=False) for _ in range(config.num_gcn_layers))
         self.activation = ACT2FN[config.gcn_act]
         # Buffers, not attributes: from_pretrained builds on the meta device, where only these are filled in.
-        self.register_buffer("token_ids", torch.zeros(config.num_label_tokens, dtype=torch.long))
+        # Never empty, which not every tool can save: word 0 is no word, and an edge to itself moves no label.
+        tokens, edges = max(1, config.num_label_tokens), max(1, config.num_edges)
+        self.register_buffer("token_ids", torch.zeros(tokens, dtype=torch.long))
         self.register_buffer("token_offsets", torch.zeros(labels, dtype=torch.long))
-        self.register_buffer("edges", torch.zeros(2, config.num_edges, dtype=torch.long))
+        self.register_buffer("edges", torch.zeros(2, edges, dtype=torch.long))
 
     def forward(self, word_embeddings: Tensor) -> Tensor:
         """The embedding table `(words, dim)` → `(labels, 2 · dim)`."""
@@ -121,7 +124,7 @@ class KenMeSHFreeLabels(nn.Module):
         return self.weight
 
 
-class KenMeSHPreTrainedModel(PreTrainedModel):
+class KenMeSHPreTrainedModel(ChecksummedWeights, PreTrainedModel):
     """What every KenMeSH model shares: configuration, initial weights, names."""
 
     config_class = KenMeSHConfig
@@ -186,13 +189,13 @@ class KenMeSHModel(KenMeSHPreTrainedModel):
             raise ValueError("set_labels needs label_encoder='gcn'; with 'free' labels are plain weights.")
         for name, value in {"token_ids": token_ids, "token_offsets": token_offsets, "edges": edges}.items():
             buffer = getattr(self.label_encoder, name)
+            value = value if value.numel() else torch.zeros_like(buffer[..., :1])
             if buffer.shape != value.shape:
                 raise ValueError(
                     f"`{name}` has shape {tuple(value.shape)}, but {tuple(buffer.shape)} by the config; "
                     "set num_labels, num_label_tokens and num_edges to what the vocabulary has."
                 )
             buffer.copy_(value)
-        self._cached_labels = None
 
     @torch.compiler.disable
     def label_features(self) -> Tensor:
@@ -371,21 +374,18 @@ class KenMeSHForMeSHIndexing(KenMeSHPreTrainedModel):
 
     def _score_every_label(self, channels: list[tuple[Tensor, Tensor]], keys: Tensor) -> Tensor:
         """Attention for all labels, a block at a time; blocks are computed again in the backward pass."""
-        words = max(1, max(mask.numel() for _, mask in channels))
+        words = max(1, *(mask.numel() for _, mask in channels))
         size = max(1, self.config.attention_chunk_elements // words)
 
         def score(block: Tensor) -> Tensor:
             return sum(attended_score(states, mask, block) for states, mask in channels)
 
+        blocks = keys.split(size)
         if torch.is_grad_enabled():
-            return torch.cat(
-                [checkpoint(score, block, use_reentrant=False) for block in keys.split(size)], dim=1
-            )
-        return torch.cat([score(block) for block in keys.split(size)], dim=1)
+            return torch.cat([checkpoint(score, block, use_reentrant=False) for block in blocks], dim=1)
+        return torch.cat([score(block) for block in blocks], dim=1)
 
-    def _attentions(
-        self, channels: list[tuple[Tensor, Tensor]], keys: Tensor, label_ids: Tensor
-    ) -> tuple[Tensor, ...]:
+    def _attentions(self, channels: list[tuple[Tensor, Tensor]], keys: Tensor, label_ids: Tensor) -> tuple:
         check_range(label_ids, self.config.num_labels, "attention_label_ids")
         chosen = F.embedding(label_ids, keys)
         return tuple(attention_weights(word_scores(states, chosen), mask) for states, mask in channels)

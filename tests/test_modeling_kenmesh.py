@@ -11,6 +11,7 @@ from kenmesh_networks import (
     LABELS,
     WORDS,
     build_batch,
+    build_config,
     build_network,
     every_switch,
     score,
@@ -250,6 +251,18 @@ def test_an_id_out_of_range_is_named(name, value):
     inputs[name][0, 0] = value
     with pytest.raises(ValueError, match=f"{'token ids' if name == 'input_ids' else name}.*{value}"):
         model(**inputs)
+
+
+def test_a_vocabulary_without_hierarchy(tmp_path):
+    torch.manual_seed(0)
+    model = KenMeSHForMeSHIndexing(build_config(num_edges=0, num_label_tokens=LABELS)).double()
+    labels = torch.arange(LABELS)
+    model.kenmesh.set_labels(labels + 2, labels, torch.zeros(2, 0, dtype=torch.long))
+    torch.testing.assert_close(model.kenmesh.label_features(), dense_label_features(model))
+    model.save_pretrained(tmp_path)
+    assert all(
+        tensor.numel() for tensor in KenMeSHForMeSHIndexing.from_pretrained(tmp_path).state_dict().values()
+    )
 
 
 def test_labels_that_do_not_fit_are_refused():
