@@ -68,15 +68,19 @@ def main(arguments: list[str] | None = None) -> None:
     chosen = parser.parse_args(arguments)
     options = options_for(chosen.preset, epochs=chosen.epochs, dropout=chosen.dropout)
 
-    # Processes share each batch; one that cannot be shared equally is left out.
-    accelerator = Accelerator(dataloader_config=DataLoaderConfiguration(split_batches=True))
+    # Processes share each batch; the last of an epoch, which may not divide equally, is left out. Without
+    # `cpu` several processes on a machine that has no GPU would each train alone.
+    accelerator = Accelerator(
+        cpu=not torch.accelerator.is_available(),
+        dataloader_config=DataLoaderConfiguration(split_batches=True),
+    )
     set_seed(options.seed)
     prepared = load_prepared(chosen.data)
     rows, validation = training_rows(prepared.train, options), prepared.validation
     model = start_network(prepared, rows, options)
     collate = KenMeSHCollator(len(prepared.processor.candidates.FEATURES))
     order = torch.Generator().manual_seed(options.seed)
-    sampler = LengthGroupedSampler(options.batch_size, lengths=rows["length"].tolist(), generator=order)
+    sampler = LengthGroupedSampler(options.batch_size, lengths=rows["length"][:].tolist(), generator=order)
     loader = DataLoader(rows, options.batch_size, sampler=sampler, collate_fn=collate, drop_last=True)
     optimizer, schedule = build_optimizer(model, options, len(loader))
     held_out = DataLoader(validation, options.batch_size, collate_fn=collate)

@@ -26,7 +26,7 @@ from .prepare_options import PrepareOptions
 from .stages import Stage, unfinished, write_json
 
 # Articles of a split on which candidates are measured: recall is then known to about half a percent.
-MEASURED = 1000
+MEASURED = 500
 CURVE = (25, 50, 100, 200, 300, 500, 750, 1000, 1500, 2000, 3000)
 FREQUENCY_PLOT = "label_frequency.png"
 RECALL_PLOT = "candidate_recall.png"

@@ -138,6 +138,8 @@ def training_arguments(out: Path, options: TrainingOptions, **overrides: Any) ->
         "label_names": ["labels"],
         "remove_unused_columns": False,
         "report_to": [],
+        # Several processes on a machine without GPU find each other only if told that there is none.
+        "use_cpu": not torch.accelerator.is_available(),
         "dataloader_pin_memory": torch.cuda.is_available(),
         "bf16": torch.cuda.is_available() and torch.cuda.is_bf16_supported(),
         "fp16": torch.cuda.is_available() and not torch.cuda.is_bf16_supported(),
