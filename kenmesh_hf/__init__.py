@@ -3,13 +3,16 @@
 Importing it teaches `AutoConfig`, `AutoModel`, `AutoProcessor` and `pipeline("mesh-indexing")` about KenMeSH.
 """
 
+import json
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError
 from transformers import AutoConfig, AutoModel, AutoModelForSequenceClassification, AutoProcessor, pipeline
 from transformers.pipelines import PIPELINE_REGISTRY
 
 from ._version import __version__
+from .errors import InputError
 from .modeling.candidates_kenmesh import KenMeSHCandidates
 from .modeling.configuration_kenmesh import KenMeSHConfig
 from .modeling.modeling_kenmesh import KenMeSHForMeSHIndexing, KenMeSHModel, KenMeSHOutput
@@ -37,14 +40,42 @@ KenMeSHForMeSHIndexing.register_for_auto_class("AutoModel")
 KenMeSHProcessor.register_for_auto_class()
 
 
-def load(model: str | Path = BUNDLED_CHECKPOINT, **options: Any) -> MeSHIndexingPipeline:
+def load(model: str | Path | None = None, **options: Any) -> MeSHIndexingPipeline:
     """The pipeline of a saved model: the bundled checkpoint, a folder, or a name on the Hub.
 
     Args:
-        model: Folder or Hub name.
+        model: Folder or Hub name; the bundled checkpoint if not given.
         **options: Passed on to `transformers.pipeline` (`revision`, `token`, `device`, `top_k`, …).
+
+    Raises:
+        InputError: There is no such model, or a part of it is missing or damaged.
     """
-    return pipeline(TASK, model=str(model), **options)
+    folder = find_model(BUNDLED_CHECKPOINT if model is None else model, options)
+    try:
+        return pipeline(TASK, model=str(folder), **options)
+    except (KeyError, RuntimeError, SafetensorError) as error:
+        raise InputError(f"{model} cannot be loaded ({error}); save or download the model again.") from error
+
+
+def find_model(model: str | Path, options: dict[str, Any]) -> Path:
+    """The folder of a model, downloaded if need be; uses up the options that say which one is meant."""
+    folder = Path(model)
+    if not folder.is_dir():
+        if folder == BUNDLED_CHECKPOINT:
+            raise InputError("kenmesh_hf was installed without its checkpoint; name a model of your own.")
+        from .hub import pull
+
+        names = ("revision", "token", "cache_dir", "local_files_only")
+        return pull(model, **{name: options.pop(name) for name in names if name in options})
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{folder} has no config.json, so it is no saved model.") from None
+    except ValueError as error:
+        raise InputError(f"config.json in {folder} is not JSON ({error}); save the model again.") from error
+    if config.get("model_type") != KenMeSHConfig.model_type:
+        raise InputError(f"{folder} holds a {config.get('model_type')!r} model, not a KenMeSH model.")
+    return folder
 
 
 __all__ = [

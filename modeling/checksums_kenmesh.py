@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 CHECKSUMS_FILE = "checksums.json"
 # Settings (config.json and the like) may be edited by hand, and code cannot vouch for itself: not listed.
@@ -22,6 +23,7 @@ ARTEFACT_SUFFIXES = (
 ARTEFACT_NAMES = ("tokenizer.json",)
 # The neighbour index is the largest part and can be built again, so a model may be shared without it.
 INDEX_PREFIX = "neighbours"
+HUB_OPTIONS = ("repo_id", "commit_message", "private", "revision", "create_pr", "tags")
 
 
 def is_artefact(name: str) -> bool:
@@ -32,6 +34,11 @@ def is_artefact(name: str) -> bool:
 def is_index(name: str) -> bool:
     """Whether a file of this name is part of the neighbour index, which may be missing."""
     return name.startswith(INDEX_PREFIX)
+
+
+def is_weights(name: str) -> bool:
+    """Whether a file of this name holds weights of the network."""
+    return name.startswith("model") and name.endswith((".safetensors", ".safetensors.index.json"))
 
 
 def sha256_of(path: str | os.PathLike) -> str:
@@ -77,7 +84,12 @@ def write_checksums(folder: str | os.PathLike, names: Iterable[str] | None = Non
     if names is None:
         names = [path.name for path in folder.iterdir() if path.is_file() and is_artefact(path.name)]
     else:
-        kept = read_checksums(folder)
+        # Shards of a larger network may have been replaced by fewer files.
+        kept = {
+            name: digest
+            for name, digest in read_checksums(folder).items()
+            if not is_weights(name) or (folder / name).exists()
+        }
     checksums = kept | _sha256_of_all(folder, names)
     text = json.dumps(checksums, indent=2, sort_keys=True) + "\n"
     (folder / CHECKSUMS_FILE).write_text(text, encoding="utf-8", newline="\n")
@@ -121,11 +133,40 @@ def check_checksums(folder: str | os.PathLike, names: Iterable[str] | None = Non
     return tuple(missing)
 
 
+class ChecksummedWeights:
+    """Put before `PreTrainedModel`: weights get checksums when saved, and are held to them when loaded."""
+
+    def save_pretrained(
+        self,
+        save_directory: str | os.PathLike,
+        is_main_process: bool = True,
+        push_to_hub: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        hub_options = {name: kwargs.pop(name) for name in HUB_OPTIONS if name in kwargs}
+        super().save_pretrained(save_directory, is_main_process=is_main_process, **kwargs)  # type: ignore[misc]
+        folder = Path(save_directory)
+        if is_main_process:
+            write_checksums(folder, [path.name for path in folder.iterdir() if is_weights(path.name)])
+        if push_to_hub and is_main_process:
+            # Only now are the checksums there to go along.
+            self.push_to_hub(**({"repo_id": folder.name, "token": kwargs.get("token")} | hub_options))  # type: ignore[attr-defined]
+
+    @classmethod
+    def from_pretrained(cls, pretrained_model_name_or_path: Any, *args: Any, **kwargs: Any) -> Any:
+        if pretrained_model_name_or_path is not None and Path(pretrained_model_name_or_path).is_dir():
+            names = filter(is_weights, read_checksums(pretrained_model_name_or_path))
+            check_checksums(pretrained_model_name_or_path, names)
+        return super().from_pretrained(pretrained_model_name_or_path, *args, **kwargs)  # type: ignore[misc]
+
+
 __all__ = [
     "CHECKSUMS_FILE",
+    "ChecksummedWeights",
     "check_checksums",
     "is_artefact",
     "is_index",
+    "is_weights",
     "read_checksums",
     "write_checksums",
 ]

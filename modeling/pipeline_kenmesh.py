@@ -9,17 +9,18 @@ import torch
 from transformers import Pipeline
 
 from .modeling_kenmesh import UNSCORED
-from .processing_kenmesh import pad_batch
+from .processing_kenmesh import as_journal, as_text, pad_batch
 
 FIELDS = ("title", "abstract", "journal", "pmid")
 # Articles are sorted by length within this many batches: little padding, and still a constant memory.
 SORTED_BATCHES = 8
 
 
-def as_article(value: Any) -> dict[str, str]:
+def as_article(value: Any) -> dict[str, Any]:
     """A string, or a mapping with any of title, abstract, journal and pmid → the four fields.
 
-    The first line of a string of several lines is the title; a single line is an abstract.
+    The first line of a string of several lines is the title; a single line is an abstract. Other keys of a
+    mapping are passed over, so that rows of a dataset can be given as they are.
     """
     if isinstance(value, str):
         title, newline, rest = value.strip().partition("\n")
@@ -28,7 +29,10 @@ def as_article(value: Any) -> dict[str, str]:
         raise ValueError(
             f"An article is a string or a dict with title, abstract, journal and pmid, but this is {value!r}."
         )
-    return {field: str(value.get(field) or "") for field in FIELDS}
+    if not any(field in value for field in FIELDS):
+        raise ValueError(f"An article has none of {', '.join(FIELDS)}, only {', '.join(map(str, value))}.")
+    texts = {field: as_text(value.get(field)) for field in FIELDS if field != "journal"}
+    return texts | {"journal": as_journal(value.get("journal"))}
 
 
 def batches(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
@@ -72,6 +76,12 @@ class MeSHIndexingPipeline(Pipeline):
                 f"The weights know {len(id2label)} labels that are not the {len(vocabulary)} descriptors of "
                 "the vocabulary beside them; the two come from different models."
             )
+        candidates, known = self.processor.candidates, self.model.config.num_evidence_features
+        if candidates is not None and known not in (0, len(candidates.FEATURES)):
+            raise ValueError(
+                f"The weights know {known} numbers a candidate, but the candidate index beside them gives "
+                f"{len(candidates.FEATURES)}; the two come from different models."
+            )
         self.model.eval()
 
     def _sanitize_parameters(self, batch_size: int | None = None, evidence: bool | None = None, **choice):
@@ -86,6 +96,8 @@ class MeSHIndexingPipeline(Pipeline):
     def __call__(self, inputs: Any, **options) -> Any:
         """Tags of one article as a list, of a list as a list of lists, of anything else as a generator."""
         size = options.pop("batch_size", None) or self._batch_size or 32
+        if size < 1:
+            raise ValueError(f"`batch_size` is {size}; it must be at least 1.")
         choice = self._postprocess_params | self._sanitize_parameters(**options)[2]
         self._check_choice(choice)
         if isinstance(inputs, (str, Mapping)):
@@ -99,12 +111,12 @@ class MeSHIndexingPipeline(Pipeline):
             raise ValueError(f"`threshold` is {threshold}; scores are probabilities, so it must be in 0 … 1.")
         if top_k is not None and top_k < 1:
             raise ValueError(f"`top_k` is {top_k}; it must be at least 1.")
-        self._least_logits(choice)
+        self._least_scores(choice)
 
     def _tag_all(
         self, inputs: Iterable[Any], size: int, choice: dict[str, Any]
     ) -> Iterator[list[dict[str, Any]]]:
-        least = self._least_logits(choice)
+        least = self._least_scores(choice)
         for window in batches(inputs, size * SORTED_BATCHES):
             articles = [as_article(item) for item in window]
             order = sorted(range(len(articles)), key=lambda i: len(articles[i]["abstract"]))
@@ -115,7 +127,7 @@ class MeSHIndexingPipeline(Pipeline):
                 tags.update(zip(positions, self.postprocess(outputs, least=least, **choice), strict=True))
             yield from (tags[i] for i in range(len(articles)))
 
-    def preprocess(self, articles: list[dict[str, str]]) -> dict[str, Any]:
+    def preprocess(self, articles: list[dict[str, Any]]) -> dict[str, Any]:
         fields = {field: [article[field] for article in articles] for field in FIELDS}
         return {"articles": articles, "inputs": pad_batch(self.processor.encode(**fields))}
 
@@ -131,29 +143,30 @@ class MeSHIndexingPipeline(Pipeline):
         evidence_words: int = 8,
         **choice,
     ) -> list[list[dict[str, Any]]]:
-        chosen = [choose_labels(row, least, top_k) for row in outputs["logits"].float().numpy(force=True)]
+        logits = outputs["logits"].float()
+        scores = logits.sigmoid().numpy(force=True)
+        rows = zip(logits.numpy(force=True), scores, strict=True)
+        chosen = [choose_labels(*row, least, top_k) for row in rows]
         tags = [[self._tag(label, score) for label, score in zip(*row, strict=True)] for row in chosen]
         if evidence:
             self._add_evidence(outputs, tags, [labels for labels, _ in chosen], evidence_words)
         return tags
 
-    def _least_logits(self, choice: dict[str, Any]) -> np.ndarray:
-        """Least logit at which each label becomes a tag; infinite for labels that were not asked for."""
+    def _least_scores(self, choice: dict[str, Any]) -> np.ndarray:
+        """Least score at which each label becomes a tag; infinite for labels that were not asked for."""
         vocabulary, thresholds = self.processor.vocabulary, self.processor.thresholds
         labels = np.arange(len(vocabulary))
         threshold, preset = choice.get("threshold"), choice.get("preset")
         if threshold is None and preset is None and choice.get("top_k") is not None:
             threshold = 0.0
         if threshold is not None:
-            least = np.full(len(labels), threshold, np.float64)
+            least = np.full(len(labels), threshold, np.float32)
         elif thresholds is not None:
-            least = thresholds.of(labels, preset).astype(np.float64)
+            least = thresholds.of(labels, preset)
         elif preset is not None:
             raise ValueError("This model has no thresholds of its own, so no presets; use `threshold`.")
         else:
-            least = np.full(len(labels), 0.5)
-        with np.errstate(divide="ignore"):
-            least = np.maximum(np.log(least) - np.log1p(-least), UNSCORED / 2)
+            least = np.full(len(labels), 0.5, np.float32)
         allowed = np.ones(len(labels), bool)
         if choice.get("include"):
             allowed[:] = False
@@ -162,7 +175,7 @@ class MeSHIndexingPipeline(Pipeline):
             allowed[self._labels_in(choice["exclude"])] = False
         if choice.get("check_tags") is False:
             allowed[vocabulary.check_tags] = False
-        return np.where(allowed, least, np.inf)
+        return np.where(allowed, least, np.float32(np.inf))
 
     def _labels_in(self, branches: str | Sequence[str]) -> np.ndarray:
         branches = [branches] if isinstance(branches, str) else branches
@@ -202,18 +215,26 @@ class MeSHIndexingPipeline(Pipeline):
                 tag["evidence"] = {"words": strongest_words(article, places, weight, words)} | reason
 
     def _word_places(
-        self, article: dict[str, str], title_width: int, width: int
+        self, article: dict[str, Any], title_width: int, width: int
     ) -> list[tuple[str, int, int] | None]:
         """Field and character span of each attended position; None at padding."""
-        limits = {"title": self.processor.max_title_tokens, "abstract": self.processor.max_abstract_tokens}
-        places: list[tuple[str, int, int] | None] = [None] * width
-        for field, first in (("title", 0), ("abstract", title_width)):
-            encoded = self.processor.tokenizer(article[field], return_offsets_mapping=True)
-            for position, (start, end) in enumerate(encoded["offset_mapping"][: limits[field]]):
-                places[first + position] = (field, start, end)
-        return places
+        processor = self.processor
+        limits = {"title": processor.max_title_tokens, "abstract": processor.max_abstract_tokens}
+        found = {
+            field: [
+                (field, start, end)
+                for start, end in processor.tokenizer(article[field], return_offsets_mapping=True)[
+                    "offset_mapping"
+                ][:limit]
+            ]
+            for field, limit in limits.items()
+        }
+        # Read as two channels, the abstract begins after the padded title; as one text, after its last word.
+        gap = title_width - len(found["title"]) if self.model.config.two_channels else 0
+        places = [*found["title"], *[None] * gap, *found["abstract"]]
+        return places + [None] * (width - len(places))
 
-    def _reasons(self, article: dict[str, str], labels: np.ndarray) -> list[dict[str, Any]]:
+    def _reasons(self, article: dict[str, Any], labels: np.ndarray) -> list[dict[str, Any]]:
         if self.processor.candidates is None:
             return [{"neighbours": [], "journal": None, "term": None} for _ in labels]
         return self.processor.candidates.explain(**article, labels=labels)
@@ -221,18 +242,20 @@ class MeSHIndexingPipeline(Pipeline):
     def save_pretrained(self, save_directory: str, **kwargs):
         """Saves the model and everything of the processor: a folder that can be loaded or pushed as it is."""
         self.model.save_pretrained(save_directory, **kwargs)
-        self.processor.save_pretrained(save_directory)
+        self.processor.save_pretrained(save_directory, **kwargs)
 
 
-def choose_labels(logits: np.ndarray, least: np.ndarray, top_k: int | None) -> tuple[np.ndarray, np.ndarray]:
-    """Labels whose logit reaches its least value, best first, and their probabilities."""
-    labels = np.flatnonzero(logits >= least)
+def choose_labels(
+    logits: np.ndarray, scores: np.ndarray, least: np.ndarray, top_k: int | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Labels whose score reaches its least value, best first, and their scores."""
+    labels = np.flatnonzero((scores >= least) & (logits > UNSCORED / 2))
     labels = labels[np.argsort(-logits[labels], kind="stable")][:top_k]
-    return labels, 1 / (1 + np.exp(-logits[labels]))
+    return labels, scores[labels]
 
 
 def strongest_words(
-    article: dict[str, str], places: list[tuple[str, int, int] | None], weights: np.ndarray, most: int
+    article: dict[str, Any], places: list[tuple[str, int, int] | None], weights: np.ndarray, most: int
 ) -> list[dict[str, Any]]:
     """The words a label attends to most, each with where it stands and its share of its field's attention."""
     words = []

@@ -13,7 +13,8 @@ from transformers import BatchFeature, ProcessorMixin
 from transformers.utils import logging
 
 from .candidates_kenmesh import KenMeSHCandidates
-from .checksums_kenmesh import check_checksums, write_checksums
+from .checksums_kenmesh import check_checksums, is_weights, read_checksums, write_checksums
+from .journals_kenmesh import Journal
 from .text_kenmesh import clear_tokenizer_state, encode_words
 from .thresholds_kenmesh import THRESHOLDS_NAME, Thresholds
 from .vocabulary_kenmesh import VOCABULARY_FILE, MeshVocabulary
@@ -21,16 +22,46 @@ from .vocabulary_kenmesh import VOCABULARY_FILE, MeshVocabulary
 logger = logging.get_logger(__name__)
 
 Texts = str | None | Sequence[str | None]
+Journals = str | None | Sequence[Journal]
 HUB_OPTIONS = ("cache_dir", "force_download", "local_files_only", "revision", "token")
 
 
-def as_list(values: Texts, length: int) -> list[str]:
-    """One text or many, some of them missing → one string for each article."""
-    if values is None or isinstance(values, str):
-        values = [values] * length
-    if len(values) != length:
-        raise ValueError(f"Got {len(values)} values for {length} articles; each article needs one.")
-    return ["" if value is None else str(value) for value in values]
+def as_text(value: Any) -> str:
+    """A text or number as a string; what is missing (None, or the NaN of a table) is an empty one."""
+    if value is None or value != value:
+        return ""
+    if not isinstance(value, str | int):
+        raise ValueError(f"Title, abstract and PMID of an article are texts, but one of them is {value!r}.")
+    return str(value)
+
+
+def as_journal(value: Any) -> str | list[str]:
+    """The name of a journal, or its several names."""
+    return [as_text(name) for name in value] if isinstance(value, list | tuple) else as_text(value)
+
+
+def align_fields(**fields: Any) -> dict[str, list[Any]]:
+    """Fields of one article or of many → for each field a list with one value an article.
+
+    One journal may stand for all articles; every other field has a value for each of them.
+    """
+    one = all(value is None or isinstance(value, str | int) for value in fields.values())
+    lists = {
+        name: [value] if one else value if value is None or isinstance(value, str | int) else list(value)
+        for name, value in fields.items()
+    }
+    lengths = {name: len(values) for name, values in lists.items() if isinstance(values, list)}
+    given = {name: length for name, length in lengths.items() if fields[name] is not None}
+    if not any(given.values()):
+        raise ValueError("There is nothing to read: give a title, an abstract, or lists of them.")
+    if len(set(given.values())) > 1:
+        found = ", ".join(f"{length} of {name}" for name, length in given.items())
+        raise ValueError(f"Each article needs one value of each field, but there are {found}.")
+    for name, values in lists.items():
+        if isinstance(values, str | int) and name != "journal":
+            raise ValueError(f"`{name}` is one text, but other fields are lists; give a list of it too.")
+    length = next(iter(given.values()))
+    return {name: values if isinstance(values, list) else [values] * length for name, values in lists.items()}
 
 
 def pad_rows(rows: Sequence[Any], fill: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
@@ -122,15 +153,12 @@ class KenMeSHProcessor(ProcessorMixin):
         )
 
     def encode(
-        self, title: Texts = None, abstract: Texts = None, journal: Texts = None, pmid: Texts = None
+        self, title: Texts = None, abstract: Texts = None, journal: Journals = None, pmid: Texts = None
     ) -> list[dict[str, Any]]:
         """Encoded articles, not yet padded; see `__call__`."""
-        given = [field for field in (title, abstract, journal, pmid) if field is not None]
-        if not given:
-            raise ValueError("There is nothing to read: give a title, an abstract, or lists of them.")
-        length = next((len(field) for field in given if not isinstance(field, str)), 1)
-        titles, abstracts, journals, pmids = (
-            as_list(field, length) for field in (title, abstract, journal, pmid)
+        fields = align_fields(title=title, abstract=abstract, journal=journal, pmid=pmid)
+        titles, abstracts, pmids = (
+            list(map(as_text, fields[name])) for name in ("title", "abstract", "pmid")
         )
         rows: list[dict[str, Any]] = [
             {"title_input_ids": title_ids, "input_ids": abstract_ids}
@@ -143,7 +171,7 @@ class KenMeSHProcessor(ProcessorMixin):
         if self._candidates is None:
             logger.warning_once("This processor proposes no candidates: every label is attended, slowly.")
             return rows
-        found = self._candidates(titles, abstracts, journals, pmids)
+        found = self._candidates(titles, abstracts, list(map(as_journal, fields["journal"])), pmids)
         for position, row in enumerate(rows):
             row["candidate_ids"], row["candidate_features"] = found.row(position)
         return rows
@@ -152,16 +180,16 @@ class KenMeSHProcessor(ProcessorMixin):
         self,
         title: Texts = None,
         abstract: Texts = None,
-        journal: Texts = None,
+        journal: Journals = None,
         pmid: Texts = None,
-        **kwargs,
     ) -> BatchFeature:
         """Everything the model takes, for one article or many, as padded tensors.
 
         Args:
             title: Title or titles; may be missing.
             abstract: Abstract or abstracts; may be missing.
-            journal: Journal title, abbreviation or NLM id; may be missing or unknown.
+            journal: Journal title, abbreviation or NLM id; may be missing or unknown. One for all articles,
+                or for each article one or a list of its names.
             pmid: PMIDs, by which an article that is in the index is kept from finding itself.
         """
         return BatchFeature(pad_batch(self.encode(title, abstract, journal, pmid)))
@@ -171,7 +199,10 @@ class KenMeSHProcessor(ProcessorMixin):
     ) -> list[str]:
         """Writes every part and the code that reads it, with checksums.
 
-        Save the model to the same folder first, so that its weights get a checksum too.
+        Args:
+            save_directory: Folder, that of the model.
+            push_to_hub: Send the processor to the Hub, too.
+            **kwargs: `repo_id` (by default the folder's name), `token` and others of `push_to_hub`.
         """
         clear_tokenizer_state(self.tokenizer)
         folder = Path(save_directory)
@@ -181,7 +212,7 @@ class KenMeSHProcessor(ProcessorMixin):
                 part.save_pretrained(folder)
         for source in sorted(Path(__file__).parent.glob("*_kenmesh.py")):
             shutil.copyfile(source, folder / source.name)
-        files = super().save_pretrained(folder, push_to_hub=False, **kwargs)
+        files = super().save_pretrained(str(folder))
         write_checksums(folder)
         if push_to_hub:
             self.push_to_hub(kwargs.pop("repo_id", folder.name), **kwargs)
@@ -197,12 +228,14 @@ class KenMeSHProcessor(ProcessorMixin):
         if not folder.is_dir():
             options = {name: kwargs[name] for name in HUB_OPTIONS if name in kwargs}
             folder = Path(snapshot_download(str(pretrained_model_name_or_path), **options))
-        check_checksums(folder)
+        missing = check_checksums(folder, [name for name in read_checksums(folder) if not is_weights(name)])
         if (folder / VOCABULARY_FILE).exists():
             processor._vocabulary = MeshVocabulary.from_pretrained(folder)
         if (folder / THRESHOLDS_NAME).exists():
             processor._thresholds = Thresholds.from_pretrained(folder)
-        if KenMeSHCandidates.is_saved_in(folder):
+        if missing:
+            logger.warning(f"{folder} comes without its neighbour index ({', '.join(missing)}).")
+        elif KenMeSHCandidates.is_saved_in(folder):
             processor._candidates = KenMeSHCandidates.from_pretrained(folder)
         processor._check_labels()
         return processor

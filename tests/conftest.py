@@ -1,4 +1,4 @@
-"""Fixtures that several test files share: a small prepared dataset, made once."""
+"""Fixtures that several test files share: a small prepared dataset and a tiny model, each made once."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,8 +6,10 @@ from pathlib import Path
 import datasets
 import pytest
 from tiny import write_tiny_articles, write_tiny_mesh, write_tiny_vectors
+from tiny_model import build_tagger
 
 from kenmesh_hf import prepare_report
+from kenmesh_hf.modeling.pipeline_kenmesh import MeSHIndexingPipeline
 from kenmesh_hf.prepare import PrepareOptions, prepare
 
 TRAIN, VALIDATION, TEST = 200, 50, 30
@@ -49,3 +51,17 @@ def tiny_prepared(tmp_path_factory: pytest.TempPathFactory, tiny_sources: dict[s
     out = tmp_path_factory.mktemp("prepared")
     prepare(PrepareOptions(out=str(out), **tiny_sources), progress=False)  # type: ignore[arg-type]
     return out
+
+
+@pytest.fixture(scope="session")
+def tiny_tagger() -> MeSHIndexingPipeline:
+    """A tagger in memory; tests must not change it."""
+    return build_tagger()
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tiny_tagger: MeSHIndexingPipeline, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same tagger saved, as a complete model folder; tests must not change it."""
+    folder = tmp_path_factory.mktemp("model")
+    tiny_tagger.save_pretrained(str(folder))
+    return folder
