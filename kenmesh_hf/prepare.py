@@ -1,6 +1,7 @@
 """`kenmesh prepare`: from NLM's files to a training set whose masks hold nothing of the article itself."""
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -194,9 +195,9 @@ class _Preparation:
                 "held_out_in_index": 0,
             }
 
-        sources = [options.sources, options.neighbours, options.journal_threshold, options.max_candidates]
         limits = [options.max_title_words, options.max_abstract_words]
-        inputs = [words.fingerprint, sources, limits, options.seed, KenMeSHCandidates.FEATURES]
+        proposing = asdict(options.candidate_options())
+        inputs = [words.fingerprint, proposing, limits, options.seed, KenMeSHCandidates.FEATURES]
         return self.stages.run("processor", inputs, [target], work)
 
     def _rows(self, processor: Stage) -> list[Stage]:

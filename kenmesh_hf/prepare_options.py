@@ -1,6 +1,6 @@
 """What `kenmesh prepare` is told, with one description an option."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Literal
 
@@ -76,9 +76,12 @@ class PrepareOptions:
 
     def candidate_options(self) -> CandidateOptions:
         """The same choices in the words of `KenMeSHCandidates`."""
+        chosen = {
+            field.name: getattr(self, field.name)
+            for field in fields(CandidateOptions)
+            if hasattr(self, field.name)
+        }
         try:
-            return CandidateOptions(
-                tuple(self.sources), self.neighbours, self.journal_threshold, self.max_candidates
-            )
+            return CandidateOptions(**chosen)
         except ValueError as error:
             raise InputError(str(error)) from error
