@@ -1,5 +1,6 @@
 """A fresh network for a processor: its labels, its word vectors, a good start for the evidence weights."""
 
+import math
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -15,8 +16,12 @@ from .modeling.processing_kenmesh import KenMeSHProcessor
 from .modeling.text_kenmesh import UNK_TOKEN, content_words
 from .modeling.vocabulary_kenmesh import MeshVocabulary
 
-# Adds up to a few million candidates, which a logistic regression fits in seconds.
-START_ARTICLES = 4000
+# How the evidence weights are trained before the network: a few million candidates, some seconds.
+START_ARTICLES, START_EPOCHS, START_BATCH, START_RATE = 6000, 6, 4096, 3e-3
+# The untrained network is noise at first, so its score begins with a small weight beside the evidence.
+START_SCALE = 0.1
+# An attention score is a product of word features with word features: larger vectors would saturate it.
+WORD_SPREAD = 0.1
 LABEL_BUFFERS = tuple(f"kenmesh.label_encoder.{name}" for name in ("token_ids", "token_offsets", "edges"))
 
 
@@ -72,7 +77,8 @@ def build_network(
     }
     model = KenMeSHForMeSHIndexing(KenMeSHConfig(**(settings | sizes | label_names(processor.vocabulary))))
     with torch.no_grad():
-        model.kenmesh.word_embeddings.weight.copy_(torch.from_numpy(word_vectors))
+        spread = max(float(word_vectors.std()), 1e-6)
+        model.kenmesh.word_embeddings.weight.copy_(torch.from_numpy(word_vectors * (WORD_SPREAD / spread)))
     if model.config.label_encoder == "gcn":
         model.kenmesh.set_labels(**labels)
     return model
@@ -138,36 +144,47 @@ def _check_sizes(config: KenMeSHConfig, processor: KenMeSHProcessor, word_vector
         )
 
 
-def start_evidence(model: KenMeSHForMeSHIndexing, rows: Iterable[Mapping[str, Any]]) -> float:
-    """Sets the evidence weights to a logistic regression on training rows: training starts from there.
+def start_evidence(
+    model: KenMeSHForMeSHIndexing, rows: Iterable[Mapping[str, Any]], epochs: int = START_EPOCHS
+) -> float:
+    """Trains the evidence weights alone, which takes seconds; the training of the network starts from there.
 
     Args:
         model: A network with evidence.
         rows: Rows with `labels`, `candidate_ids` and `candidate_features`.
+        epochs: Passes over the candidates.
 
     Returns:
-        Mean cross-entropy of the regression.
+        Mean cross-entropy in the last pass.
     """
     evidence = model.evidence
-    rows = list(rows)
-    features = [
-        np.asarray(row["candidate_features"]).reshape(-1, model.config.num_evidence_features) for row in rows
-    ]
-    numbers = torch.from_numpy(np.concatenate(features).astype(np.float32))
-    gold = [np.isin(row["candidate_ids"], row["labels"]) for row in rows]
-    targets = torch.from_numpy(np.concatenate(gold)).float()
+    numbers, targets = _evidence_arrays(rows, model.config.num_evidence_features)
     with torch.no_grad():
         evidence.mean.copy_(numbers.mean(0))
         evidence.std.copy_(numbers.std(0).clamp(min=1e-6))
-    numbers = (numbers - evidence.mean) / evidence.std
-    optimizer = torch.optim.LBFGS(evidence.linear.parameters(), max_iter=60, line_search_fn="strong_wolfe")
+        evidence.linear.bias.copy_(torch.logit(targets.mean(), eps=1e-6))
+        evidence.score_scale.fill_(START_SCALE)
+    optimizer = torch.optim.AdamW(evidence.parameters(), lr=START_RATE)
+    steps = epochs * math.ceil(len(targets) / START_BATCH)
+    schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, steps)
+    silent = torch.zeros(1, START_BATCH)
+    for _ in range(epochs):
+        total = 0.0
+        for chosen in torch.randperm(len(targets)).split(START_BATCH):
+            logits = evidence(silent[:, : len(chosen)], numbers[chosen].unsqueeze(0)).squeeze(0)
+            loss = F.binary_cross_entropy_with_logits(logits, targets[chosen])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            schedule.step()
+            total += float(loss.detach()) * len(chosen)
+    return total / len(targets)
 
-    def loss() -> torch.Tensor:
-        optimizer.zero_grad()
-        value = F.binary_cross_entropy_with_logits(evidence.linear(numbers).squeeze(-1), targets)
-        value = value + 1e-5 * evidence.linear.weight.square().sum()
-        value.backward()
-        return value
 
-    optimizer.step(loss)
-    return float(loss().detach())
+def _evidence_arrays(rows: Iterable[Mapping[str, Any]], features: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """The numbers of all candidates of all rows, and whether each candidate is right."""
+    numbers, targets = [], []
+    for row in rows:
+        numbers.append(np.asarray(row["candidate_features"], np.float32).reshape(-1, features))
+        targets.append(np.isin(row["candidate_ids"], row["labels"]))
+    return torch.from_numpy(np.concatenate(numbers)), torch.from_numpy(np.concatenate(targets)).float()

@@ -195,7 +195,7 @@ def build_trainer(
 def start_network(
     prepared: PreparedDataset, train: Dataset, options: TrainingOptions
 ) -> KenMeSHForMeSHIndexing:
-    """A fresh network with the dataset's word vectors; evidence starts from a logistic regression."""
+    """A fresh network with the dataset's word vectors; evidence weights are trained before it."""
     torch.manual_seed(options.seed)
     settings = options.network_settings()
     model = build_network(prepared.processor, prepared.word_vectors, options.evidence, **settings)

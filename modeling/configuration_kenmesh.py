@@ -45,7 +45,7 @@ class KenMeSHConfig(PreTrainedConfig):
         mask_labels: Off is ablation (d): the candidates are ignored and every label is attended.
         label_bias: Learn a bias for each label.
         num_evidence_features: Numbers that come with each candidate; 0 leaves evidence fusion out.
-        evidence_hidden_size: Units of the small network that reads them beside a linear function; 0 for none.
+        evidence_hidden_size: Units of each of two layers that read them beside a linear function; 0 for none.
         loss_labels: Labels the loss runs over: `"all"`, `"candidates"`, or `"sampled"` (candidates, gold
             labels and `num_sampled_negatives` random others).
         num_sampled_negatives: See `loss_labels`.
@@ -74,7 +74,7 @@ class KenMeSHConfig(PreTrainedConfig):
     mask_labels: bool = True
     label_bias: bool = False
     num_evidence_features: int = 0
-    evidence_hidden_size: int = 32
+    evidence_hidden_size: int = 64
     loss_labels: Literal["all", "candidates", "sampled"] = "all"
     num_sampled_negatives: int = 1000
     attention_chunk_elements: int = 4_194_304

@@ -150,6 +150,8 @@ class KenMeSHPreTrainedModel(ChecksummedWeights, PreTrainedModel):
             init.ones_(module.std)
             init.ones_(module.score_scale)
             init.zeros_(module.linear.weight)
+            for layer in module.hidden:
+                init.xavier_uniform_(layer.weight)
             if module.output is not None:
                 init.zeros_(module.output.weight)
         elif isinstance(module, KenMeSHForMeSHIndexing) and module.label_bias is not None:
@@ -360,10 +362,10 @@ class KenMeSHForMeSHIndexing(KenMeSHPreTrainedModel):
             others, candidate_keys = ScoreAndGatherLabels.apply(keys, means.to(keys.dtype), candidate_ids)
             others = self._add_bias(others)
         scores = sum(attended_score(states, mask, candidate_keys) for states, mask in channels)
-        if self.label_bias is not None:
-            scores = scores + self.label_bias[candidate_ids]
         if self.evidence is not None:
             scores = self.evidence(scores, candidate_features)
+        if self.label_bias is not None:
+            scores = scores + self.label_bias[candidate_ids]
         # Padding is written to a column past the last label, which is then cut off.
         columns = candidate_ids.masked_fill(~candidate_mask, self.config.num_labels)
         scores = scores.to(others.dtype)

@@ -12,7 +12,7 @@ from kenmesh_hf.dataset import PreparedDataset, load_prepared
 from kenmesh_hf.errors import MismatchError
 from kenmesh_hf.modeling.processing_kenmesh import KenMeSHProcessor
 from kenmesh_hf.modeling.vocabulary_kenmesh import MeshVocabulary
-from kenmesh_hf.network import build_network, continue_network, label_inputs, start_evidence
+from kenmesh_hf.network import WORD_SPREAD, build_network, continue_network, label_inputs, start_evidence
 from kenmesh_hf.tokenization import build_tokenizer
 
 
@@ -33,7 +33,9 @@ def test_label_inputs_name_words_and_edges() -> None:
 def test_network_starts_from_the_word_vectors(prepared: PreparedDataset) -> None:
     model = build_network(prepared.processor, prepared.word_vectors)
     weights = model.kenmesh.word_embeddings.weight.detach().numpy()
-    assert np.array_equal(weights, prepared.word_vectors)
+    ratio = weights.std() / prepared.word_vectors.std()
+    assert np.isclose(weights.std(), WORD_SPREAD)
+    assert np.allclose(weights, prepared.word_vectors * ratio, atol=1e-6)
     assert model.config.id2label[3] == prepared.processor.vocabulary.uis[3]
     assert model.evidence is None
     batch = KenMeSHCollator(len(prepared.processor.candidates.FEATURES))(
