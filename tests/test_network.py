@@ -74,11 +74,14 @@ def test_weights_follow_their_words_and_descriptors(prepared: PreparedDataset, t
     changed = KenMeSHProcessor(build_tokenizer(words), vocabulary=other)
     changed._candidates = processor.candidates
     fresh = np.full((len(words) + 2, prepared.word_vectors.shape[1]), 9, np.float32)
+    fresh[: len(words) // 2] *= -1
     carried = continue_network(tmp_path, changed, fresh, embedding_dropout=0.5)
     assert carried.config.embedding_dropout == 0.5
     assert carried.label_bias.tolist() == [*range(len(old), 1, -1), 0]
     table = carried.kenmesh.word_embeddings.weight
-    assert table[changed.word_ids["novelty"]].tolist() == [9] * table.shape[1]
+    assert table[changed.word_ids["novelty"]].tolist() == pytest.approx(
+        [-WORD_SPREAD] * table.shape[1], rel=0.01
+    )
     word = words[5]
     before = model.kenmesh.word_embeddings.weight[processor.word_ids[word]]
     assert torch.equal(table[changed.word_ids[word]], before)
