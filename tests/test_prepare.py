@@ -4,6 +4,7 @@ import json
 from dataclasses import fields
 from pathlib import Path
 
+import numpy as np
 import pytest
 from conftest import TEST, TRAIN, VALIDATION
 from datasets import load_dataset
@@ -15,6 +16,7 @@ from kenmesh_hf.articles import Article, Heading, read_articles, write_articles
 from kenmesh_hf.errors import InputError
 from kenmesh_hf.prepare import PrepareOptions, prepare
 from kenmesh_hf.prepare_articles import list_files, merge, read_file
+from kenmesh_hf.word_vectors import WordVectors
 
 
 def article_texts(folder: Path, split: str) -> set[str]:
@@ -197,3 +199,47 @@ def test_newest_record_of_a_pmid_counts(tmp_path: Path) -> None:
         read_file(str(path), read[-1], human_only=True, strict=False)
     # The newest record of PMID 2 has no headings, so the older one must not come back.
     assert [article.title for article in merge(read)] == ["New"]
+
+
+def test_only_citations_of_pmc_articles(tiny_sources: dict, tmp_path: Path) -> None:
+    articles = tiny_articles(60)
+    write_articles(articles, tmp_path / "citations.jsonl")
+    bioc = "".join(
+        f"<document><id>PMC{i}</id><passage><infon key='article-id_pmid'>{article.pmid}</infon>"
+        f"<infon key='section_type'>TITLE</infon><infon key='type'>front</infon><offset>0</offset>"
+        f"<text>{article.title}</text></passage></document>"
+        for i, article in enumerate(articles[:45])
+    )
+    (tmp_path / "pmc.xml").write_text(
+        f"<collection><source>PMC</source>{bioc}</collection>", encoding="utf-8"
+    )
+    changes = {
+        "articles": [],
+        "pubmed": [str(tmp_path / "citations.jsonl")],
+        "pmc": [str(tmp_path / "pmc.xml")],
+    }
+    options = tiny_sources | changes | {"validation_size": 5, "test_size": 5}
+    report = prepare(PrepareOptions(out=str(tmp_path / "out"), **options), progress=False)
+    assert report["splits"]["train"]["articles"] == 35
+    newest = load_dataset(str(tmp_path / "out"))["test"]["pmid"]
+    assert sorted(map(int, newest)) == [41, 42, 43, 44, 45]
+
+
+def test_text_files_teach_word_vectors_but_no_held_out_text(
+    tiny_sources: dict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+
+    def listen(texts, **settings):
+        seen.extend(texts)
+        return WordVectors(["patients"], np.ones((1, 4), np.float32))
+
+    held_out = tiny_articles(TRAIN + VALIDATION + TEST)[-1]
+    extra = Article("Unlabelled", "Further text", "8888")
+    write_articles([held_out, extra], tmp_path / "texts.jsonl")
+    monkeypatch.setattr(module, "train_word_vectors", listen)
+    options = tiny_sources | {"word_vectors": None, "text": [str(tmp_path / "texts.jsonl")]}
+    prepare(PrepareOptions(out=str(tmp_path / "out"), **options), progress=False)
+    assert seen[-1] == "Unlabelled Further text"
+    assert len(seen) == TRAIN + 1
+    assert not any(held_out.abstract in text for text in seen)
