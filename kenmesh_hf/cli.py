@@ -2,15 +2,18 @@
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from . import BUNDLED_CHECKPOINT
+from transformers.utils import logging
+
+from . import cli_options
 from ._version import __version__
-from .errors import KenMeSHError
+from .errors import InputError, KenMeSHError
 
 # Exit codes: 1 is an error, 2 wrong usage (argparse), 3 a finished job that had to skip some input.
 FAILED, SKIPPED = 1, 3
@@ -20,6 +23,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command; an error of ours is one sentence on standard error, not a traceback."""
     argv = sys.argv[1:] if argv is None else argv
     arguments = build_parser(next((word for word in argv if word in COMMANDS), None)).parse_args(argv)
+    # Bars for reading a few small files would only stand between a person and the tags.
+    logging.disable_progress_bar()
     try:
         return arguments.run(arguments) or 0
     except BrokenPipeError:
@@ -36,9 +41,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def tag(arguments: argparse.Namespace) -> int:
     """Tags articles given by options or in files."""
-    from .records import Article
-    from .tagging import TagOptions, print_tags, tag_articles, tag_files
+    from .records import Article, ReadReport
+    from .tagging import TagOptions, read_inputs, search_for, tag_files, write_tags
 
+    _check_tag(arguments)
     options = TagOptions(
         model=arguments.model,
         choice=_choice(arguments),
@@ -46,35 +52,48 @@ def tag(arguments: argparse.Namespace) -> int:
         batch_size=arguments.batch_size,
         num_proc=arguments.num_proc,
     )
-    given = arguments.title or arguments.abstract
-    if bool(given) == bool(arguments.inputs):
-        raise KenMeSHError("Give either files to tag, or --title and --abstract of one article.")
-    if given:
-        article = Article(arguments.title or "", arguments.abstract or "", journal=arguments.journal)
-        print_tags(tag_articles([article], options), arguments.format, arguments.export_search)
-        return 0
-    if arguments.export_search or arguments.format == "table":
-        from .articles import ReadReport, read_articles
-
-        report = ReadReport()
-        articles = read_articles(
-            arguments.inputs, format=arguments.input_format, strict=arguments.strict, report=report
-        )
-        print_tags(tag_articles(articles, options), arguments.format, arguments.export_search)
-        return _tell(report)
-    count, report = tag_files(
-        arguments.inputs,
-        arguments.out,
-        options,
-        format=arguments.format,
-        input_format=arguments.input_format,
-        resume=arguments.resume,
-        strict=arguments.strict,
-        progress=not arguments.quiet,
+    report, progress = ReadReport(), not arguments.quiet
+    one = (
+        [] if arguments.inputs else [Article(arguments.title, arguments.abstract, journal=arguments.journal)]
     )
-    if arguments.out != "-" and not arguments.quiet:
-        print(f"{count:,} articles tagged → {arguments.out}", file=sys.stderr)
+    if arguments.export_search:
+        articles = one or read_inputs(arguments.inputs, report, arguments.input_format, arguments.strict)
+        _print(search_for(articles, options, arguments.export_search, progress and not one), arguments.out)
+    elif one:
+        write_tags(one, arguments.out, options, format=arguments.format, progress=False)
+    else:
+        count, report = tag_files(
+            arguments.inputs,
+            arguments.out,
+            options,
+            format=arguments.format,
+            input_format=arguments.input_format,
+            resume=arguments.resume,
+            strict=arguments.strict,
+            progress=progress,
+        )
+        if arguments.out != "-" and progress:
+            print(f"{count:,} articles tagged → {arguments.out}", file=sys.stderr)
     return _tell(report)
+
+
+def _check_tag(arguments: argparse.Namespace) -> None:
+    """Refuses options that contradict each other; settles what depends on several of them."""
+    for value in [*(arguments.include or ()), *(arguments.exclude or ())]:
+        if not re.fullmatch(r"[A-Z]|[A-Z]\d\d[\d.]*|D\d{6,9}", value):
+            raise InputError(
+                f"{value!r} is neither a descriptor (D006801) nor a branch (C04); "
+                "files go before --include and --exclude."
+            )
+    if bool(arguments.title or arguments.abstract) == bool(arguments.inputs):
+        raise InputError("Give either files to tag, or --title and --abstract of one article.")
+    if arguments.resume and (arguments.out == "-" or arguments.export_search or not arguments.inputs):
+        raise InputError("Only the tags of files, written to a file, can be resumed: give inputs and --out.")
+    if not arguments.inputs and arguments.out == "-" and not arguments.export_search:
+        arguments.format = arguments.format or "table"
+        arguments.evidence = arguments.evidence or arguments.format == "table"
+    if arguments.evidence and (arguments.format or Path(arguments.out).suffix.lstrip(".")) in ("csv", "ris"):
+        raise InputError("CSV and RIS have no place for --evidence; write jsonl or table.")
 
 
 def evaluate(arguments: argparse.Namespace) -> int:
@@ -82,6 +101,7 @@ def evaluate(arguments: argparse.Namespace) -> int:
     from . import load
     from .articles import ReadReport, read_articles
     from .evaluation import evaluate as run
+    from .evaluation import record_result, report_lines
 
     report = ReadReport()
     articles = read_articles(arguments.articles, strict=arguments.strict, report=report)
@@ -94,13 +114,10 @@ def evaluate(arguments: argparse.Namespace) -> int:
         out=arguments.out,
         progress=not arguments.quiet,
     )
+    if arguments.record:
+        record_result(arguments.model, arguments.record, result)
     code = _tell(report)
-    if not arguments.json:
-        from .evaluation import report_lines
-
-        print("\n".join(report_lines(result)))
-    else:
-        print(json.dumps(result))
+    print(json.dumps(result) if arguments.json else "\n".join(report_lines(result)))
     return code
 
 
@@ -110,7 +127,7 @@ def info(arguments: argparse.Namespace) -> int:
 
     result = describe_model(arguments.model, **_loading(arguments))
     print(json.dumps(result) if arguments.json else "\n".join(info_lines(result)))
-    return 0
+    return FAILED if result["problems"] else 0
 
 
 def prepare(arguments: argparse.Namespace) -> int:
@@ -133,7 +150,7 @@ def train(arguments: argparse.Namespace) -> int:
         if getattr(arguments, item.name) is not None
     }
     options = TrainingOptions(**(PRESETS[arguments.preset] | changed))
-    run(arguments.data, arguments.out, options, resume=arguments.resume, start_from=arguments.start_from)
+    run(options, arguments.data, arguments.out, resume=arguments.resume, start_from=arguments.start_from)
     return 0
 
 
@@ -185,8 +202,7 @@ def _choice(arguments: argparse.Namespace) -> dict[str, Any]:
         name: getattr(arguments, name) for name in ("top_k", "threshold", "preset", "include", "exclude")
     }
     choice["check_tags"] = False if arguments.no_check_tags else None
-    for_people = arguments.format in (None, "table") and bool(arguments.title or arguments.abstract)
-    choice["evidence"] = True if arguments.evidence or for_people or arguments.format == "table" else None
+    choice["evidence"] = True if arguments.evidence else None
     return {name: value for name, value in choice.items() if value is not None}
 
 
@@ -198,6 +214,14 @@ def _options(kind: type, arguments: argparse.Namespace) -> Any:
     return kind(**{item.name: getattr(arguments, item.name) for item in fields(kind)})
 
 
+def _print(text: str, out: str) -> None:
+    """To standard output or a file."""
+    if out == "-":
+        print(text)
+    else:
+        Path(out).write_text(text + "\n", encoding="utf-8")
+
+
 def _tell(report: Any) -> int:
     """Says what was skipped; the exit code tells too."""
     if report.ok:
@@ -206,145 +230,10 @@ def _tell(report: Any) -> int:
     return SKIPPED
 
 
-def _add_options(parser: argparse.ArgumentParser, kind: type, presets: bool = False):
-    """An option for each field of a dataclass, described by the field itself."""
-    for item in fields(kind):
-        default = item.default if item.default is not MISSING else item.default_factory()  # type: ignore[misc]
-        settings: dict[str, Any] = {
-            "help": f"{item.metadata['help']} (default: {default})",
-            "default": default,
-        }
-        settings |= item.metadata.get("argument", {})
-        if presets:
-            settings["default"] = None
-        if isinstance(default, bool):
-            settings["action"] = argparse.BooleanOptionalAction
-        elif default is not None and "type" not in settings and "nargs" not in settings:
-            settings["type"] = type(default)
-        parser.add_argument("--" + item.name.replace("_", "-"), **settings)
-
-
-def _add_model(parser: argparse.ArgumentParser):
-    parser.add_argument(
-        "--model",
-        default=str(BUNDLED_CHECKPOINT),
-        help="folder or Hub name (default: the bundled checkpoint)",
-    )
-    parser.add_argument("--revision", help="branch, tag or commit on the Hub")
-    parser.add_argument("--token", help="Hub token (default: the one of `hf auth login`)")
-
-
-def _add_tag(parser: argparse.ArgumentParser):
-    parser.add_argument("inputs", nargs="*", help="files, folders, or - for standard input")
-    parser.add_argument("--title", default="", help="title of one article")
-    parser.add_argument("--abstract", default="", help="abstract of one article")
-    parser.add_argument("--journal", help="journal of one article")
-    _add_model(parser)
-    parser.add_argument("--out", default="-", help="output file (default: standard output)")
-    parser.add_argument(
-        "--format", choices=("jsonl", "csv", "ris", "table"), help="default: by the name of --out"
-    )
-    parser.add_argument("--input-format", help="format of the inputs (default: found from their content)")
-    parser.add_argument(
-        "--top-k", type=int, help="most tags of an article; alone: the best, whatever their score"
-    )
-    parser.add_argument("--threshold", type=float, help="least score of a tag (default: the model's own)")
-    parser.add_argument("--preset", choices=("precision", "recall"), help="fewer and surer, or more tags")
-    parser.add_argument("--include", nargs="+", metavar="D…|C04…", help="only these descriptors or branches")
-    parser.add_argument("--exclude", nargs="+", metavar="D…|C04…", help="never these descriptors or branches")
-    parser.add_argument(
-        "--no-check-tags", action="store_true", help="leave out Humans, Male, Adult and the like"
-    )
-    parser.add_argument("--evidence", action="store_true", help="say why each tag was given")
-    parser.add_argument("--export-search", choices=("pubmed", "ovid"), help="print a search string instead")
-    parser.add_argument("--resume", action="store_true", help="go on with --out after an interruption")
-    parser.add_argument("--num-proc", type=int, default=1, help="processes (default: 1)")
-    parser.add_argument("--batch-size", type=int, default=32, help="articles read at once (default: 32)")
-    parser.add_argument("--device", help="cpu, cuda, cuda:1 … (default: a GPU if there is one)")
-    _add_reading(parser)
-
-
-def _add_reading(parser: argparse.ArgumentParser):
-    parser.add_argument("--strict", action="store_true", help="stop at the first record that cannot be read")
-    parser.add_argument("--quiet", action="store_true", help="no progress bar")
-
-
-def _add_evaluate(parser: argparse.ArgumentParser):
-    _add_model(parser)
-    parser.add_argument("--articles", nargs="+", required=True, help="files of articles with descriptors")
-    parser.add_argument("--threshold", type=float, help="least score of a tag (default: the model's own)")
-    parser.add_argument("--preset", choices=("precision", "recall"), help="another of the model's thresholds")
-    parser.add_argument("--out", type=Path, help="folder for a table of labels and plots")
-    parser.add_argument("--json", action="store_true", help="print one JSON object last")
-    parser.add_argument("--batch-size", type=int, default=32, help="articles read at once (default: 32)")
-    _add_reading(parser)
-
-
-def _add_info(parser: argparse.ArgumentParser):
-    _add_model(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-
-
-def _add_prepare(parser: argparse.ArgumentParser):
-    from .prepare import PrepareOptions
-
-    _add_options(parser, PrepareOptions)
-    parser.add_argument("--quiet", action="store_true", help="no progress bars")
-
-
-def _add_train(parser: argparse.ArgumentParser):
-    from .training import PRESETS, TrainingOptions
-
-    parser.add_argument("data", type=Path, help="folder that `kenmesh prepare` made")
-    parser.add_argument("--out", type=Path, required=True, help="folder for the model")
-    parser.add_argument("--preset", choices=tuple(PRESETS), default="small", help="options to start from")
-    parser.add_argument("--start-from", help="go on from this trained model (fine-tuning)")
-    parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint in --out")
-    _add_options(parser, TrainingOptions, presets=True)
-
-
-def _add_serve(parser: argparse.ArgumentParser):
-    _add_model(parser)
-    parser.add_argument(
-        "--host", default="127.0.0.1", help="address to listen on (default: this machine only)"
-    )
-    parser.add_argument("--port", type=int, default=8000, help="port (default: 8000)")
-
-
-def _add_push(parser: argparse.ArgumentParser):
-    parser.add_argument("folder", type=Path, help="what to send")
-    parser.add_argument("repo_id", help="organisation/name")
-    parser.add_argument("--private", action="store_true", default=None, help="make a new repository private")
-    parser.add_argument("--revision", help="branch to write to")
-    parser.add_argument("--token", help="Hub token (default: the one of `hf auth login`)")
-    parser.add_argument("--dry-run", action="store_true", help="list what would go, send nothing")
-
-
-def _add_push_model(parser: argparse.ArgumentParser):
-    _add_push(parser)
-    parser.add_argument("--without-index", action="store_true", help="leave the neighbour index out")
-
-
-def _add_update_mesh(parser: argparse.ArgumentParser):
-    parser.add_argument("--model", required=True, help="folder or Hub name of the model to carry over")
-    parser.add_argument("--mesh", type=Path, required=True, help="descYYYY.xml, dYYYY.bin or a table")
-    parser.add_argument(
-        "--trees", type=Path, help="mtreesYYYY.bin, beside an ASCII file without tree numbers"
-    )
-    parser.add_argument("--out", type=Path, required=True, help="folder for the new model")
-
-
-def _add_index(parser: argparse.ArgumentParser):
-    parser.add_argument("action", choices=("add",), help="what to do with the index")
-    parser.add_argument("--model", required=True, help="folder or Hub name")
-    parser.add_argument("--articles", nargs="+", required=True, help="files of articles with descriptors")
-    parser.add_argument("--out", type=Path, required=True, help="folder for the model with the larger index")
-
-
 COMMANDS: dict[str, tuple[Callable, Callable, str, str]] = {
     "tag": (
         tag,
-        _add_tag,
+        cli_options.add_tag,
         "assign MeSH descriptors to articles",
         """kenmesh tag articles.xml.gz --out tags.jsonl
 kenmesh tag exports/ --out tags.ris --preset recall
@@ -353,43 +242,58 @@ zcat new.xml.gz | kenmesh tag - --include C04 --no-check-tags > neoplasms.jsonl"
     ),
     "evaluate": (
         evaluate,
-        _add_evaluate,
+        cli_options.add_evaluate,
         "score a model on articles whose descriptors are known",
         """kenmesh evaluate --articles test.jsonl
 kenmesh evaluate --model my-model --articles pubmed26n0001.xml.gz --out figures --json""",
     ),
-    "info": (info, _add_info, "say what a model is and check its files", "kenmesh info --model org/name"),
+    "info": (
+        info,
+        cli_options.add_info,
+        "say what a model is and check its files",
+        "kenmesh info --model org/name",
+    ),
     "prepare": (
         prepare,
-        _add_prepare,
+        cli_options.add_prepare,
         "make a training set from PubMed, PMC and MeSH files",
         "kenmesh prepare --pubmed pubmed26n*.xml.gz --mesh desc2026.xml --out data",
     ),
     "train": (
         train,
-        _add_train,
+        cli_options.add_train,
         "train on a prepared set",
         """kenmesh train data --out my-model
 kenmesh train data --out my-model --resume
 kenmesh train newer-data --out newer-model --start-from my-model --learning-rate 3e-4""",
     ),
-    "serve": (serve, _add_serve, "serve the web page and the REST interface", "kenmesh serve --port 8080"),
-    "push": (push, _add_push_model, "send a model to the Hub", "kenmesh push my-model org/name --dry-run"),
+    "serve": (
+        serve,
+        cli_options.add_serve,
+        "serve the web page and the REST interface",
+        "kenmesh serve --port 8080",
+    ),
+    "push": (
+        push,
+        cli_options.add_push_model,
+        "send a model to the Hub",
+        "kenmesh push my-model org/name --dry-run",
+    ),
     "push-dataset": (
         push,
-        _add_push,
+        cli_options.add_push,
         "send a prepared set to the Hub as Parquet",
         "kenmesh push-dataset data org/name --private",
     ),
     "update-mesh": (
         update_mesh,
-        _add_update_mesh,
+        cli_options.add_update_mesh,
         "carry a model to another MeSH year",
         "kenmesh update-mesh --model my-model --mesh desc2026.xml --out my-model-2026",
     ),
     "index": (
         index_add,
-        _add_index,
+        cli_options.add_index,
         "add articles to a model's index",
         "kenmesh index add --model my-model --articles new.xml.gz --out my-model-new",
     ),

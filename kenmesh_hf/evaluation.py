@@ -14,7 +14,9 @@ from .label_report import LabelCounts, check_tag_rows, label_rows, score_categor
 from .label_report import write_label_rows as write_csv
 from .label_sets import LabelSets, ScoredLabels
 from .metrics import score_predictions
-from .modeling.pipeline_kenmesh import SORTED_BATCHES, MeSHIndexingPipeline, batches
+from .model_card import write_results
+from .modeling.candidates_kenmesh import KenMeSHCandidates
+from .modeling.pipeline_kenmesh import SORTED_BATCHES, MeSHIndexingPipeline, as_article, batches
 from .modeling.vocabulary_kenmesh import CATEGORIES, MeshVocabulary
 from .plots import plot_groups, plot_precision_recall
 from .records import Article
@@ -42,17 +44,15 @@ class Scores:
 
 
 def gold_labels(articles: Sequence[Article], vocabulary: MeshVocabulary) -> LabelSets:
-    """Gold labels; a heading given by name only (MEDLINE, RIS) is looked up by its name."""
-    by_name = {name.lower(): label for label, name in enumerate(vocabulary.names)}
+    """Gold labels; a heading given by name only (MEDLINE, RIS) is looked up, one not found is missed."""
+    terms = zip(vocabulary.uis, vocabulary.entry_terms, strict=True)
+    ui_of = {term.lower(): ui for ui, others in terms for term in others}
+    ui_of |= {name.lower(): ui for ui, name in zip(vocabulary.uis, vocabulary.names, strict=True)}
     rows: list[list[int | None]] = []
     for article in articles:
-        labels = {
-            heading.ui or heading.name or "": (
-                vocabulary.get(heading.ui) if heading.ui else by_name.get((heading.name or "").lower())
-            )
-            for heading in article.headings
-        }
-        rows.append(list(labels.values()))
+        known = article.with_uis(ui_of)
+        lost = {heading.name for heading in article.headings} - {heading.name for heading in known.headings}
+        rows.append([*map(vocabulary.get, known.descriptors), *[None] * len(lost)])
     return LabelSets.from_lists(rows, len(vocabulary))
 
 
@@ -91,8 +91,7 @@ def _score_batch(
     tagger: MeSHIndexingPipeline, articles: list[Article]
 ) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Scored labels, their probabilities, and the candidates of each article."""
-    fields = [{name: value or "" for name, value in fields_of(article).items()} for article in articles]
-    outputs = tagger.forward(tagger.preprocess(fields))
+    outputs = tagger.forward(tagger.preprocess([as_article(fields_of(article)) for article in articles]))
     inputs, logits = outputs["inputs"], outputs["logits"].float().cpu()
     results = []
     for row, scores in enumerate(logits.sigmoid()):
@@ -107,18 +106,26 @@ def _score_batch(
     return results
 
 
-def summarize(scores: Scores, tagger: MeSHIndexingPipeline, selected: np.ndarray) -> dict[str, float]:
+def summarize(scores: Scores, tagger: MeSHIndexingPipeline, selected: np.ndarray) -> dict[str, float | int]:
     """Every overall figure; candidate recall and size are those of the proposed labels."""
-    vocabulary = tagger.processor.vocabulary
-    figures = score_predictions(scores.scored, scores.gold, selected, ancestors=vocabulary.ancestors)
-    proposed = ScoredLabels(
-        scores.candidates.offsets,
-        scores.candidates.label_ids,
-        np.ones(len(scores.candidates.label_ids), np.float32),
-    )
-    names = ("candidate_recall", "candidate_size")
-    everything = np.ones(len(proposed.label_ids), bool)
-    return figures | {name: score_predictions(proposed, scores.gold, everything)[name] for name in names}
+    processor = tagger.processor
+    figures: dict[str, float | int] = {
+        **score_predictions(scores.scored, scores.gold, selected, ancestors=processor.vocabulary.ancestors)
+    }
+    if processor.candidates is None:
+        # Every label is looked at, so only descriptors that the model does not know are out of reach.
+        figures["candidate_recall"] = len(scores.gold.label_ids) / max(1, scores.gold.total)
+        figures["candidate_size"] = float(len(processor.vocabulary))
+    else:
+        proposed = ScoredLabels(
+            scores.candidates.offsets,
+            scores.candidates.label_ids,
+            np.ones(len(scores.candidates.label_ids), np.float32),
+        )
+        everything = np.ones(len(proposed.label_ids), bool)
+        of_candidates = score_predictions(proposed, scores.gold, everything, cutoffs=(1,))
+        figures |= {name: of_candidates[name] for name in ("candidate_recall", "candidate_size")}
+    return figures | {"articles": len(scores.gold)}
 
 
 def decide(
@@ -128,12 +135,14 @@ def decide(
     preset: str | None = None,
 ) -> np.ndarray:
     """Which scored labels become tags, as the pipeline decides it."""
-    thresholds = tagger.processor.thresholds
-    if threshold is not None:
-        return scores.scored.scores >= np.float32(threshold)
-    if thresholds is None:
-        return scores.scored.scores >= np.float32(0.5)
-    return thresholds.select(scores.scored.label_ids, scores.scored.scores, preset)
+    choice = {"threshold": threshold, "preset": preset}
+    least = tagger.least_scores({name: value for name, value in choice.items() if value is not None})
+    return scores.scored.scores >= least[scores.scored.label_ids]
+
+
+def training_counts(candidates: KenMeSHCandidates) -> np.ndarray:
+    """Indexed articles of each label, `(labels,)`."""
+    return np.bincount(candidates.articles.labels, minlength=candidates.num_labels)
 
 
 def evaluate(
@@ -160,12 +169,14 @@ def evaluate(
     Returns:
         The overall figures, and figures by frequency group, by MeSH category and for each check tag.
     """
+    # Wrong options are told before hours of work.
+    tagger.least_scores({"threshold": threshold, "preset": preset})
     labelled = (article for article in articles if article.headings)
     scores = score_articles(tagger, labelled, batch_size, progress)
     selected = decide(scores, tagger, threshold, preset)
     vocabulary, candidates = tagger.processor.vocabulary, tagger.processor.candidates
     counts = LabelCounts.of(scores.scored, scores.gold, selected, len(vocabulary))
-    training = None if candidates is None else candidates.label_counts
+    training = None if candidates is None else training_counts(candidates)
     result: dict[str, Any] = summarize(scores, tagger, selected)
     result["by_category"] = score_categories(counts, vocabulary.categories)
     result["check_tags"] = check_tag_rows(counts, vocabulary, training)
@@ -197,15 +208,28 @@ def _write(out: Path, result: dict[str, Any], scores: Scores, rows: list[dict[st
     )
 
 
+def record_result(model: str | Path, name: str, result: dict[str, Any]) -> None:
+    """Keeps the overall figures in the results file of a saved model, from which its card is written."""
+    if not Path(model).is_dir():
+        raise InputError(f"Figures can be kept with a model in a folder; {model} is none.")
+    metrics = {key: value for key, value in result.items() if isinstance(value, int | float)}
+    write_results(model, {"evaluations": [{"name": name, "metrics": metrics}]})
+
+
 def report_lines(result: dict[str, Any]) -> list[str]:
     """The figures as tables for people."""
-    overall = [{"metric": name, "value": value} for name, value in result.items() if isinstance(value, float)]
+    overall = [
+        {"metric": name, "value": value} for name, value in result.items() if isinstance(value, int | float)
+    ]
     lines = [*table_lines(overall, ("metric", "value"))]
     columns = ("MiP", "MiR", "MiF", "gold", "predicted")
     for title, key, names in (
         ("training articles of the label", "by_frequency", {}),
         ("category", "by_category", CATEGORIES),
     ):
-        rows = [{title: names.get(name, name)} | figures for name, figures in result.get(key, {}).items()]
+        rows = [
+            {title: names.get(name, name)} | figures | {count: int(figures[count]) for count in columns[3:]}
+            for name, figures in result.get(key, {}).items()
+        ]
         lines += ["", *table_lines(rows, (title, *columns))]
     return [*lines, "", *table_lines(result["check_tags"], ("name", "P", "R", "F", "gold", "predicted"))]

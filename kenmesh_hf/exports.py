@@ -45,9 +45,9 @@ def json_rows(results: Iterable[Tagged]) -> Iterator[str]:
 
 
 def jsonl_rows(results: Iterable[Tagged]) -> Iterator[str]:
-    """One JSON object a line for each article."""
+    """One JSON object a line for each article: its PMID, null where there is none, and its tags."""
     for article, tags in results:
-        yield json.dumps(json_record(article, tags), ensure_ascii=False) + "\n"
+        yield json.dumps({"pmid": article.pmid, "tags": list(tags)}, ensure_ascii=False) + "\n"
 
 
 def csv_rows(results: Iterable[Tagged]) -> Iterator[str]:

@@ -1,28 +1,32 @@
 """Tagging many articles: a stream in, a stream out, in order, resumable, on one or several processes."""
 
-import json
 import multiprocessing
-import os
-import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
+import torch
 from tqdm import tqdm
 
 from . import BUNDLED_CHECKPOINT, load
 from .articles import read_articles
-from .errors import InputError
+from .errors import InputError, KenMeSHError
 from .exports import WRITERS, Tagged, search_string
+from .indexing import journal_of
 from .modeling.pipeline_kenmesh import SORTED_BATCHES, MeSHIndexingPipeline, batches
+from .record_counts import count_records
 from .records import Article, ReadReport
+from .resumable import ResumableFile, StandardOutput
 from .terminal import tag_lines
 
-_worker: MeSHIndexingPipeline | None = None
+FORMATS = ("jsonl", "csv", "ris", "table")
+SUFFIXES = {".csv": "csv", ".ris": "ris", ".txt": "table"}
+_worker: MeSHIndexingPipeline | Exception | None = None
 
 
 @dataclass
@@ -43,11 +47,25 @@ class TagOptions:
     batch_size: int = 32
     num_proc: int = 1
 
+    def __post_init__(self) -> None:
+        for name in ("batch_size", "num_proc"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} is {getattr(self, name)}; it must be at least 1.")
 
-def fields_of(article: Article) -> dict[str, str | None]:
+    @property
+    def window(self) -> int:
+        """Articles that are tagged, and then written, together."""
+        return self.batch_size * SORTED_BATCHES
+
+
+def fields_of(article: Article) -> dict[str, Any]:
     """What the model reads of an article."""
-    journal = article.journal or article.journal_abbreviation or article.nlm_id
-    return {"title": article.title, "abstract": article.abstract, "journal": journal, "pmid": article.pmid}
+    return {
+        "title": article.title,
+        "abstract": article.abstract,
+        "journal": journal_of(article),
+        "pmid": article.pmid,
+    }
 
 
 def tag_articles(articles: Iterable[Article], options: TagOptions) -> Iterator[Tagged]:
@@ -56,7 +74,7 @@ def tag_articles(articles: Iterable[Article], options: TagOptions) -> Iterator[T
         yield from _tag_in_processes(articles, options)
         return
     tagger = load(options.model, **options.loading)
-    for window in batches(articles, options.batch_size * SORTED_BATCHES):
+    for window in batches(articles, options.window):
         yield from zip(window, _tag(tagger, window, options), strict=True)
 
 
@@ -65,16 +83,19 @@ def _tag(tagger: MeSHIndexingPipeline, window: Sequence[Article], options: TagOp
     return tagger(rows, batch_size=options.batch_size, **options.choice)
 
 
-def _start_worker(options: TagOptions):
+def _start_worker(options: TagOptions) -> None:
     global _worker
-    import torch
-
-    torch.set_num_threads(1)
-    _worker = load(options.model, **options.loading)
+    torch.set_num_threads(max(1, torch.get_num_threads() // options.num_proc))
+    try:
+        _worker = load(options.model, **options.loading)
+    except Exception as error:
+        # Raised here, it would end the process without a word; the first piece of work tells it.
+        _worker = error
 
 
 def _work(window: list[Article], options: TagOptions) -> list[list[dict]]:
-    assert _worker is not None
+    if not isinstance(_worker, MeSHIndexingPipeline):
+        raise _worker or RuntimeError("The process was not started.")
     return _tag(_worker, window, options)
 
 
@@ -86,105 +107,101 @@ def _tag_in_processes(articles: Iterable[Article], options: TagOptions) -> Itera
         initializer=_start_worker,
         initargs=(options,),
     )
-    with pool:
-        waiting: deque[tuple[list[Article], Future]] = deque()
-        windows = batches(articles, options.batch_size * SORTED_BATCHES)
-        for window in windows:
+    waiting: deque[tuple[list[Article], Future]] = deque()
+    try:
+        for window in batches(articles, options.window):
             waiting.append((window, pool.submit(_work, window, options)))
             if len(waiting) > 2 * options.num_proc:
                 done, tags = waiting.popleft()
                 yield from zip(done, tags.result(), strict=True)
         for done, tags in waiting:
             yield from zip(done, tags.result(), strict=True)
+    except BrokenProcessPool as error:
+        raise KenMeSHError(
+            "A process was ended from outside, perhaps for want of memory; use fewer with --num-proc."
+        ) from error
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
-class ResumableFile:
-    """An output file that remembers how many articles are safely in it.
-
-    Beside the file stands `NAME.progress` with that number and the file's length by then. After a kill,
-    what came later is cut off, and the number tells how many articles to pass over.
-
-    Args:
-        path: The output file.
-        resume: Go on with what is there instead of starting anew.
-    """
-
-    def __init__(self, path: Path, resume: bool):
-        self.path = path
-        self.progress = path.with_name(path.name + ".progress")
-        self.done = 0
-        known = self._read_progress() if resume else None
-        if known is None and resume and path.exists():
-            raise InputError(
-                f"{path} is complete, or was not written by `kenmesh tag`; there is nothing to resume. "
-                "Leave out --resume to write it anew."
-            )
-        self.file = open(path, "r+b" if known else "wb")
-        if known:
-            self.done = known["articles"]
-            self.file.truncate(known["bytes"])
-            self.file.seek(known["bytes"])
-        self._note()
-
-    def _read_progress(self) -> dict[str, int] | None:
-        try:
-            known = json.loads(self.progress.read_text(encoding="utf-8"))
-            size = self.path.stat().st_size
-        except FileNotFoundError:
-            return None
-        except ValueError as error:
-            raise InputError(f"{self.progress} is damaged; delete it and start anew.") from error
-        if size < known["bytes"]:
-            raise InputError(f"{self.path} is shorter than {self.progress} says; delete both and start anew.")
-        return known
-
-    def write(self, text: str, articles: int):
-        """Adds the text of so many articles, and only then counts them as done."""
-        self.file.write(text.encode("utf-8"))
-        self.file.flush()
-        self.done += articles
-        self._note()
-
-    def _note(self):
-        part = self.progress.with_name(self.progress.name + ".part")
-        part.write_text(json.dumps({"articles": self.done, "bytes": self.file.tell()}), encoding="utf-8")
-        os.replace(part, self.progress)
-
-    def close(self):
-        """The work is complete: the note of the progress goes."""
-        self.file.close()
-        self.progress.unlink()
-
-
-FORMATS = ("jsonl", "csv", "ris")
-
-
-def print_tags(results: Iterable[Tagged], format: str | None, search: str | None):
-    """Writes tags to the terminal: a table for people by default, or one search string for all of them."""
-    if search:
-        print(search_string((tags for _, tags in results), search))
-        return
-    for number, (article, tags) in enumerate(results):
-        if format in FORMATS:
-            sys.stdout.write(render([(article, tags)], format, first=number == 0))
-        else:
-            print("\n".join(tag_lines(article, tags)), end="\n\n")
-
-
-def format_of(path: Path, given: str | None) -> str:
+def format_of(out: str | Path, given: str | None = None) -> str:
     """The output format: the one given, or the one that the name says."""
-    found = given or {".csv": "csv", ".ris": "ris"}.get(path.suffix.lower(), "jsonl")
+    suffix = Path(out).suffix.lower()
+    if suffix in (".gz", ".bz2", ".xz"):
+        raise InputError(f"{out} would not be compressed; choose a name without {suffix}, compress it later.")
+    found = given or SUFFIXES.get(suffix, "jsonl")
     if found not in FORMATS:
         raise InputError(f"Unknown output format {found!r}. Use one of: {', '.join(FORMATS)}.")
     return found
 
 
 def render(window: Sequence[Tagged], format: str, first: bool) -> str:
-    """Text of some articles; a table's header stands only before the first."""
+    """Text of some articles; the header of a CSV file stands only before the first."""
+    if format == "table":
+        return "".join("\n".join(tag_lines(*tagged)) + "\n\n" for tagged in window)
     rows = WRITERS[format](window)
     if format == "csv" and not first:
-        next(iter(rows))
+        next(rows)
     return "".join(rows)
+
+
+def write_tags(
+    articles: Iterable[Article],
+    out: str | Path,
+    options: TagOptions,
+    *,
+    format: str | None = None,
+    job: dict[str, Any] | None = None,
+    resume: bool = False,
+    total: int | None = None,
+    progress: bool = True,
+) -> int:
+    """Tags articles and writes the tags as they come.
+
+    Args:
+        articles: What to tag; when resuming the same ones again, from the first.
+        out: Output file, or "-" for standard output.
+        options: Model and wanted tags.
+        format: One of `FORMATS`; by default what the name of `out` says.
+        job: Says what the output is made of, so that other work is not resumed by mistake.
+        resume: Go on after an interruption.
+        total: Number of articles, where known, for the progress bar.
+        progress: Show a progress bar.
+
+    Returns:
+        The number of articles in the output.
+    """
+    format = format_of(out, format)
+    job = {"model": options.model, "choice": options.choice, "format": format} | (job or {})
+    target = StandardOutput() if str(out) == "-" else ResumableFile(out, job, resume)
+    results = tag_articles(islice(articles, target.done, None), options)
+    with tqdm(unit=" articles", initial=target.done, total=total, disable=not progress) as bar:
+        for window in batches(results, options.window):
+            target.write(render(window, format, first=target.done == 0), len(window))
+            bar.update(len(window))
+    if not target.done:
+        target.write(render([], format, first=True), 0)
+    target.close()
+    return target.done
+
+
+def read_inputs(
+    inputs: Sequence[str | Path], report: ReadReport, format: str | None = None, strict: bool = False
+) -> Iterator[Article]:
+    """Every readable article of the inputs as it stands, one input after the other.
+
+    Args:
+        inputs: Files, folders, or "-" for standard input.
+        report: Filled with what was read and skipped.
+        format: Format of the inputs; by default found from their content.
+        strict: Stop at the first record that cannot be read.
+    """
+    # Called for all of them at once, so that a missing file is told before hours of work on the others.
+    readers = [
+        read_articles(path, format=format, strict=strict, report=report, every_version=True)
+        for path in inputs
+    ]
+    return chain.from_iterable(readers)
 
 
 def tag_files(
@@ -198,39 +215,27 @@ def tag_files(
     strict: bool = False,
     progress: bool = True,
 ) -> tuple[int, ReadReport]:
-    """Tags every readable article of the inputs, in order.
-
-    Args:
-        inputs: Files, folders, or "-" for standard input.
-        out: Output file, or "-" for standard output.
-        options: Model and wanted tags.
-        format: One of `FORMATS`; by default what the name of `out` says.
-        input_format: Format of the inputs; by default found from their content.
-        resume: Go on after an interruption.
-        strict: Stop at the first record that cannot be read.
-        progress: Show a progress bar.
+    """Tags every readable article of files, in order: `write_tags` for `read_inputs`.
 
     Returns:
         The number of articles in the output, and what was read and skipped.
     """
-    path = Path(out)
-    format = format_of(path, format)
     report = ReadReport()
-    articles = read_articles(inputs, format=input_format, strict=strict, report=report, every_version=True)
-    if str(out) == "-":
-        bar = tqdm(unit=" articles", disable=not progress)
-        for window in batches(tag_articles(articles, options), options.batch_size * SORTED_BATCHES):
-            sys.stdout.write(render(window, format, first=bar.n == 0))
-            bar.update(len(window))
-        sys.stdout.flush()
-        return report.read, report
-    target = ResumableFile(path, resume)
-    remaining = islice(articles, target.done, None)
-    with tqdm(unit=" articles", initial=target.done, disable=not progress) as bar:
-        for window in batches(tag_articles(remaining, options), options.batch_size * SORTED_BATCHES):
-            target.write(render(window, format, first=target.done == 0), len(window))
-            bar.update(len(window))
-    if not target.done:
-        target.write(render([], format, first=True), 0)
-    target.close()
-    return target.done, report
+    articles = read_inputs(inputs, report, input_format, strict)
+    done = write_tags(
+        articles,
+        out,
+        options,
+        format=format,
+        job={"inputs": [str(path) for path in inputs]},
+        resume=resume,
+        total=count_records(inputs, input_format) if progress else None,
+        progress=progress,
+    )
+    return done, report
+
+
+def search_for(articles: Iterable[Article], options: TagOptions, syntax: str, progress: bool = True) -> str:
+    """One search string from the tags of all articles."""
+    results = tqdm(tag_articles(articles, options), unit=" articles", disable=not progress)
+    return search_string((tags for _, tags in results), syntax)

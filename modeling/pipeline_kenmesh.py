@@ -99,24 +99,18 @@ class MeSHIndexingPipeline(Pipeline):
         if size < 1:
             raise ValueError(f"`batch_size` is {size}; it must be at least 1.")
         choice = self._postprocess_params | self._sanitize_parameters(**options)[2]
-        self._check_choice(choice)
-        if isinstance(inputs, (str, Mapping)):
-            return next(self._tag_all([inputs], 1, choice))
-        tags = self._tag_all(inputs, size, choice)
-        return list(tags) if isinstance(inputs, Sequence) else tags
-
-    def _check_choice(self, choice: dict[str, Any]):
-        threshold, top_k = choice.get("threshold"), choice.get("top_k")
-        if threshold is not None and not 0 <= threshold <= 1:
-            raise ValueError(f"`threshold` is {threshold}; scores are probabilities, so it must be in 0 … 1.")
+        # Worked out here and not in the generator, so that wrong options are told at once.
+        least, top_k = self.least_scores(choice), choice.get("top_k")
         if top_k is not None and top_k < 1:
             raise ValueError(f"`top_k` is {top_k}; it must be at least 1.")
-        self._least_scores(choice)
+        if isinstance(inputs, str | Mapping):
+            return next(self._tag_all([inputs], 1, least, choice))
+        tags = self._tag_all(inputs, size, least, choice)
+        return list(tags) if isinstance(inputs, Sequence) else tags
 
     def _tag_all(
-        self, inputs: Iterable[Any], size: int, choice: dict[str, Any]
+        self, inputs: Iterable[Any], size: int, least: np.ndarray, choice: dict[str, Any]
     ) -> Iterator[list[dict[str, Any]]]:
-        least = self._least_scores(choice)
         for window in batches(inputs, size * SORTED_BATCHES):
             articles = [as_article(item) for item in window]
             order = sorted(range(len(articles)), key=lambda i: len(articles[i]["abstract"]))
@@ -152,11 +146,17 @@ class MeSHIndexingPipeline(Pipeline):
             self._add_evidence(outputs, tags, [labels for labels, _ in chosen], evidence_words)
         return tags
 
-    def _least_scores(self, choice: dict[str, Any]) -> np.ndarray:
-        """Least score at which each label becomes a tag; infinite for labels that were not asked for."""
+    def least_scores(self, choice: Mapping[str, Any]) -> np.ndarray:
+        """Least score at which each label becomes a tag; infinite for labels that were not asked for.
+
+        Args:
+            choice: Options of a call; the others are passed over.
+        """
         vocabulary, thresholds = self.processor.vocabulary, self.processor.thresholds
         labels = np.arange(len(vocabulary))
         threshold, preset = choice.get("threshold"), choice.get("preset")
+        if threshold is not None and not 0 <= threshold <= 1:
+            raise ValueError(f"`threshold` is {threshold}; scores are probabilities, so it must be in 0 … 1.")
         if threshold is None and preset is None and choice.get("top_k") is not None:
             threshold = 0.0
         if threshold is not None:

@@ -226,7 +226,7 @@ def test_words_are_found_when_title_and_abstract_are_one_text():
 
 
 def test_evidence_without_tags_or_index(tiny_tagger):
-    assert tiny_tagger(ROW, threshold=1.0, evidence=True) == []
+    assert tiny_tagger(ROW, exclude=["B", "C"], evidence=True) == []
     bare = KenMeSHProcessor(tiny_tagger.processor.tokenizer, vocabulary=tiny_tagger.processor.vocabulary)
     [tag] = MeSHIndexingPipeline(model=tiny_tagger.model, processor=bare)(ROW, top_k=1, evidence=True)
     assert tag["evidence"]["words"]

@@ -31,10 +31,10 @@ def build_tagger(**settings: object) -> MeSHIndexingPipeline:
     vectors = np.random.default_rng(0).normal(size=(len(processor.word_ids), 8)).astype(np.float32)
     settings = {"loss_labels": "candidates", "label_bias": True} | settings
     model = build_network(processor, vectors, evidence=True, **settings)
-    start_evidence(model, _rows(processor))
+    start_evidence(model, _rows(processor), epochs=150)
     with torch.no_grad():
         # An untrained network would drown the evidence.
-        model.evidence.score_scale.fill_(0.02)
+        model.evidence.score_scale.fill_(0.002)
     return MeSHIndexingPipeline(model=model, processor=processor)
 
 
