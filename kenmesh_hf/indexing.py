@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from kenmesh_hf.associations import build_associations
 from kenmesh_hf.errors import InputError, MismatchError
 from kenmesh_hf.modeling.candidates_kenmesh import (
     SOURCES,
@@ -19,6 +20,7 @@ from kenmesh_hf.modeling.neighbours_kenmesh import (
     SparseNeighbours,
     count_terms,
     hash_articles,
+    pmid_number,
 )
 from kenmesh_hf.modeling.terms_kenmesh import hash_words
 from kenmesh_hf.modeling.vocabulary_kenmesh import MeshVocabulary
@@ -56,8 +58,7 @@ def build_candidates(
         options: What to propose; the defaults measured best.
         seed: Chooses the articles on which the order of candidates is learned.
     """
-    labelled = [(article, label_ids(article, vocabulary)) for article in articles]
-    labelled = [(article, labels) for article, labels in labelled if len(labels)]
+    labelled = _distinct([(article, label_ids(article, vocabulary)) for article in articles])
     if not labelled:
         raise InputError(
             "None of the training articles carries a descriptor of this MeSH vocabulary; check that the articles "
@@ -69,17 +70,36 @@ def build_candidates(
     lexicon = Lexicon.build(vocabulary.names, list(vocabulary.entry_terms))
     hits = lexicon.hits(titles, abstracts)
     lexicon.learn(hits, _carries(labels, hits.articles, lexicon.labels[hits.terms], len(vocabulary)))
+    counts = count_terms(titles, abstracts)
+    associations = build_associations(counts, hits, lexicon.labels[hits.terms], labels, len(vocabulary))
     candidates = KenMeSHCandidates(
-        SparseNeighbours.build(count_terms(titles, abstracts)),
+        SparseNeighbours.build(counts),
         IndexedArticles.build([article.pmid for article in kept], hash_articles(titles, abstracts), labels),
         JournalTable.build([journal_of(article) for article in kept], labels),
         lexicon,
+        associations,
         vocabulary.edges(),
         len(vocabulary),
         options,
     )
     fit_ranker(candidates, kept, labels, seed)
     return candidates
+
+
+def _distinct(labelled: list[tuple[Article, np.ndarray]]) -> list[tuple[Article, np.ndarray]]:
+    """Articles that have labels, each PMID and each text once: twice the same article would vote twice."""
+    hashes = hash_articles(
+        hash_words(article.title for article, _ in labelled),
+        hash_words(article.abstract for article, _ in labelled),
+    )
+    seen: set[tuple[str, int]] = set()
+    kept = []
+    for (article, labels), text in zip(labelled, hashes.tolist(), strict=True):
+        keys = {("text", text)} | ({("pmid", number)} if (number := pmid_number(article.pmid)) else set())
+        if len(labels) and not keys & seen:
+            seen |= keys
+            kept.append((article, labels))
+    return kept
 
 
 def _carries(labels: Sequence[np.ndarray], articles: np.ndarray, wanted: np.ndarray, size: int) -> np.ndarray:
@@ -203,7 +223,7 @@ def candidate_report(
     try:
         for name, (sources, most) in settings.items():
             candidates.options = CandidateOptions(
-                sources, options.neighbours, options.journal_threshold, most
+                sources, options.neighbours, options.words, options.journal_threshold, most
             )
             hits = size = done = 0
             for part, batch in find_candidates(candidates, articles):

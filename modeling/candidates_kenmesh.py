@@ -10,16 +10,17 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
+from .associations_kenmesh import WordAssociations
 from .evidence_kenmesh import FEATURES, Evidence, LabelGraph
 from .journals_kenmesh import Journal, JournalTable
 from .lexicon_kenmesh import Hits, Lexicon
 from .neighbours_kenmesh import IndexedArticles, SparseNeighbours, count_terms, hash_articles
-from .terms_kenmesh import hash_words, word_spans
+from .terms_kenmesh import HashedWords, hash_words, word_spans
 
 OPTIONS_FILE = "candidates.json"
 TABLES_FILE = "candidates.safetensors"
 NEIGHBOURS_FILE = "neighbours.safetensors"
-SOURCES = ("neighbours", "journal", "terms")
+SOURCES = ("neighbours", "journal", "terms", "words")
 
 
 @dataclass
@@ -29,12 +30,14 @@ class CandidateOptions:
     Attributes:
         sources: Which of `SOURCES` propose candidates.
         neighbours: How many nearest training articles vote.
+        words: How many labels that fit the article's words best are candidates.
         journal_threshold: A label with a greater share of the journal's articles is a candidate.
         max_candidates: The best candidates that are kept; None keeps all.
     """
 
     sources: tuple[str, ...] = SOURCES
     neighbours: int = 1000
+    words: int = 100
     journal_threshold: float = 0.5
     max_candidates: int | None = 500
 
@@ -93,12 +96,14 @@ class KenMeSHCandidates:
         articles: IndexedArticles,
         journals: JournalTable,
         lexicon: Lexicon,
+        associations: WordAssociations,
         edges: np.ndarray,
         num_labels: int,
         options: CandidateOptions | None = None,
         ranker: np.ndarray | None = None,
     ):
         self.index, self.articles, self.journals, self.lexicon = index, articles, journals, lexicon
+        self.associations = associations
         self.edges = edges
         self.num_labels = num_labels
         self.options = options or CandidateOptions()
@@ -127,14 +132,20 @@ class KenMeSHCandidates:
         counts = count_terms(title_words, abstract_words)
         neighbours = self.index.search(counts, self.options.neighbours, own)
         hits = self.lexicon.hits(title_words, abstract_words)
+        inputs = self.associations.inputs(counts, hits, self.lexicon.labels[hits.terms])
         bounds = np.searchsorted(hits.articles, np.arange(len(titles) + 1))
         labels, features = [], []
         for row in range(len(titles)):
+            own_counts = np.bincount(self.articles.labels_of(own[row])[0], minlength=self.num_labels)
+            predicted = self.associations.predict(inputs, row, self.num_labels)
+            predicted = self.associations.leave_out(predicted, own[row], self.articles)
             found, numbers = self._weigh(
                 own[row],
+                own_counts,
                 neighbours[row],
                 journals[row],
                 Hits(*(part[bounds[row] : bounds[row + 1]] for part in hits)),
+                predicted,
             )
             labels.append(found)
             features.append(numbers)
@@ -142,10 +153,15 @@ class KenMeSHCandidates:
         return CandidateBatch(offsets, np.concatenate(labels), np.concatenate(features))
 
     def _weigh(
-        self, own: np.ndarray, neighbours: tuple[np.ndarray, np.ndarray], journal: Journal, hits: Hits
+        self,
+        own: np.ndarray,
+        own_counts: np.ndarray,
+        neighbours: tuple[np.ndarray, np.ndarray],
+        journal: Journal,
+        hits: Hits,
+        predicted: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Candidates of one article and their numbers."""
-        own_counts = np.bincount(self.articles.labels_of(own)[0], minlength=self.num_labels)
         prior = (self._counts - own_counts + 0.5) / (len(self.articles) - len(own) + 1)
         voted, lengths = self.articles.labels_of(neighbours[0])
         given, counts, size = self._journal_counts(journal, own, own_counts)
@@ -158,6 +174,9 @@ class KenMeSHCandidates:
             proposed[given[counts > self.options.journal_threshold * size]] = True
         if "terms" in sources:
             proposed[named] = True
+        if "words" in sources and self.options.words < self.num_labels:
+            best = np.argpartition(-predicted, self.options.words)[: self.options.words]
+            proposed[best[predicted[best] > 0]] = True
         evidence = Evidence(np.flatnonzero(proposed), prior, self._graph)
         evidence.add_votes(voted, lengths, neighbours[1])
         evidence.add_journal(given, counts, size)
@@ -169,6 +188,7 @@ class KenMeSHCandidates:
             self.lexicon.is_name[hits.terms],
             self.lexicon.lengths[hits.terms],
         )
+        evidence.add_words(predicted)
         return self._cut(evidence)
 
     def _journal_counts(
@@ -188,6 +208,73 @@ class KenMeSHCandidates:
             labels, features = labels[best], features[best]
         return labels.astype(np.int32), features
 
+    def explain(
+        self,
+        title: str = "",
+        abstract: str = "",
+        journal: Journal = None,
+        pmid: str | int | None = None,
+        labels: Sequence[int] | np.ndarray = (),
+        most: int = 5,
+    ) -> list[dict[str, Any]]:
+        """Says why labels are proposed for one article.
+
+        Args:
+            title: Title; may be empty.
+            abstract: Abstract; may be empty.
+            journal: Title, abbreviation or NLM id of the journal, or several of these.
+            pmid: PMID, where known.
+            labels: The labels to explain.
+            most: How many neighbours are named for a label.
+
+        Returns:
+            For each label the nearest training articles that carry it (`neighbours`: PMID and similarity), its
+            share of the journal's articles (`journal`, None for an unknown journal) and the term found in the
+            text (`term`: text, field, start and end, None if there is none).
+        """
+        words = hash_words([title]), hash_words([abstract])
+        own = self.articles.find([pmid], hash_articles(*words))
+        nearest, similarities = self.index.search(count_terms(*words), self.options.neighbours, own)[0]
+        voted, lengths = self.articles.labels_of(nearest)
+        owner = np.repeat(np.arange(len(nearest)), lengths)
+        own_counts = np.bincount(self.articles.labels_of(own[0])[0], minlength=self.num_labels)
+        given, counts, size = self._journal_counts(journal, own[0], own_counts)
+        terms = self._best_terms({"title": title, "abstract": abstract}, words)
+        reasons = []
+        for label in np.asarray(labels, np.int64).tolist():
+            carriers = [row for row in owner[voted == label] if self.articles.pmids[nearest[row]]]
+            reasons.append(
+                {
+                    "neighbours": [
+                        {
+                            "pmid": str(self.articles.pmids[nearest[row]]),
+                            "similarity": round(float(similarities[row]), 4),
+                        }
+                        for row in carriers[:most]
+                    ],
+                    "journal": float(counts[given == label].sum() / size) if size else None,
+                    "term": terms.get(label),
+                }
+            )
+        return reasons
+
+    def _best_terms(
+        self, texts: dict[str, str], words: tuple[HashedWords, HashedWords]
+    ) -> dict[int, dict[str, Any]]:
+        """For each label named in the article its longest term, in the title before the abstract."""
+        best: dict[int, dict[str, Any]] = {}
+        length: dict[int, int] = {}
+        for (name, text), hashed in zip(texts.items(), words, strict=True):
+            spans = self.lexicon.find(hashed)
+            places = word_spans(text) if len(spans.terms) else []
+            for first, count, term in zip(spans.starts, spans.lengths, spans.terms, strict=True):
+                label = int(self.lexicon.labels[term])
+                if count > length.get(label, 0):
+                    start, end = places[first][0], places[first + count - 1][1]
+                    best[label] = {"text": text[start:end], "field": name, "start": start, "end": end}
+                    length[label] = int(count)
+        return best
+
     @classmethod
     def is_saved_in(cls, folder: str | os.PathLike) -> bool:
         """Whether a folder holds saved candidates."""
@@ -201,7 +288,7 @@ class KenMeSHCandidates:
         (folder / OPTIONS_FILE).write_text(
             json.dumps(settings, indent=2) + "\n", encoding="utf-8", newline="\n"
         )
-        parts = {"journals": self.journals, "lexicon": self.lexicon}
+        parts = {"journals": self.journals, "lexicon": self.lexicon, "words": self.associations}
         tables = {
             f"{name}.{key}": value for name, part in parts.items() for key, value in part.tensors.items()
         }
@@ -237,6 +324,7 @@ class KenMeSHCandidates:
             IndexedArticles(part(stored, "articles.")),
             JournalTable(part(tables, "journals.")),
             Lexicon(part(tables, "lexicon.")),
+            WordAssociations(part(tables, "words.")),
             tables["edges"].astype(np.int64),
             num_labels,
             CandidateOptions(**settings),

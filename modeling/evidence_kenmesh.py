@@ -33,6 +33,8 @@ FEATURES = (
     "child_term",
     "parent_vote",
     "child_vote",
+    "words",
+    "words_log",
     "log_prior",
 )
 """Names of the numbers, in their order."""
@@ -152,6 +154,12 @@ class Evidence:
         self["term_is_name"] = self._greatest(labels, is_name[free])
         self["term_words"] = self._greatest(labels, lengths[free] / 4)
         self._add_relatives("term", labels, precisions)
+
+    def add_words(self, predicted: np.ndarray) -> None:
+        """What the words alone say about each label, `(labels,)`."""
+        predicted = predicted[self.labels]
+        self["words"] = predicted
+        self["words_log"] = np.log(np.clip(predicted, 0, 1) + 1e-2)
 
     def _add_relatives(self, what: str, labels: np.ndarray, values: np.ndarray) -> None:
         """Gives each candidate the greatest value among its parents, and among its children."""

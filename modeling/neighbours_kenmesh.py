@@ -11,6 +11,7 @@ from .terms_kenmesh import HashedWords, mix
 _WEIGHTS = ((np.arange(256) / 255) ** 2).astype(np.float64)
 TITLE_WEIGHT = 2
 IDF_POWER = 1.5
+LENGTH_DAMPING = 0.3
 
 
 class TermCounts(NamedTuple):
@@ -84,7 +85,9 @@ class SparseNeighbours:
         known = frequency >= min_documents
         idf = (np.log(size / frequency) + 1) ** IDF_POWER
         weight = (1 + np.log(counts.counts)) * idf[column]
-        norm = np.sqrt(np.bincount(document, np.where(known[column], weight**2, 0), minlength=size))
+        square = np.bincount(document, np.where(known[column], weight**2, 0), minlength=size)
+        # A title alone is short and would be near to everything it shares one word with.
+        norm = np.sqrt(square + LENGTH_DAMPING * square.mean())
         keep = known[column]
         column, document, weight = column[keep], document[keep], weight[keep]
         weight /= norm[document]
