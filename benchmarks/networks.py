@@ -1,0 +1,146 @@
+"""KenMeSH in its forms: with evidence, as in the paper, without its parts, with the authors' leak."""
+
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from baselines import TOP_LABELS, Ranking
+
+from kenmesh_hf.collator import KenMeSHCollator
+from kenmesh_hf.dataset import PreparedDataset, load_prepared
+from kenmesh_hf.label_sets import LabelSets, ScoredLabels, find_hits
+from kenmesh_hf.modeling.modeling_kenmesh import KenMeSHForMeSHIndexing
+from kenmesh_hf.training import (
+    CHECKPOINTS,
+    SUMMARY_FILE,
+    TrainingOptions,
+    options_for,
+    start_network,
+    train,
+    training_rows,
+)
+
+Row = Mapping[str, Any]
+BATCH = 64
+ABLATIONS: dict[str, dict[str, Any]] = {
+    "a": {"two_channels": False},
+    "b": {"convolutions": False},
+    "c": {"label_graph": False},
+    "d": {"mask": False},
+}
+
+
+def evidence(data: Path) -> Ranking:
+    """The numbers of each candidate alone, read by the small network that KenMeSH starts from."""
+    prepared = load_prepared(data)
+    options = options_for("small")
+    rows = training_rows(prepared.train, options)
+    started = time.process_time()
+    model = start_network(prepared, rows, options).eval()
+    seconds = time.process_time() - started
+
+    @torch.no_grad()
+    def score(row: Row) -> tuple[np.ndarray, np.ndarray]:
+        numbers = torch.from_numpy(row["candidate_features"].astype(np.float32))
+        numbers = numbers.reshape(1, -1, model.config.num_evidence_features)
+        logits = model.evidence(torch.zeros(1, numbers.shape[1]), numbers)[0]
+        best = logits.topk(min(TOP_LABELS, len(logits))).indices.numpy()
+        return row["candidate_ids"][best], logits.sigmoid().numpy()[best]
+
+    def rank(rows: Iterable[Row]) -> ScoredLabels:
+        labels, scores = zip(*map(score, rows), strict=True)
+        return ScoredLabels.from_lists(labels, scores)
+
+    return Ranking(
+        rank(prepared.validation), rank(prepared.test), seconds, figures=candidate_figures(prepared.test)
+    )
+
+
+def kenmesh(data: Path, model: Path, options: TrainingOptions) -> Ranking:
+    """A network, trained or trained on in the folder `model`, on the dataset in the folder `data`."""
+    prepared = load_prepared(data)
+    seconds = trained(options, data, model)
+    ranking = score_splits(prepared, model)
+    ranking.seconds, ranking.settings = seconds, asdict(options)
+    return ranking
+
+
+def leak(data: Path, model: Path) -> Ranking:
+    """A trained network whose masks hold the article's own labels.
+
+    The authors search each article in an index that holds it: it is its own nearest neighbour.
+    """
+    return score_splits(load_prepared(data), model, with_own_labels)
+
+
+def trained(options: TrainingOptions, data: Path, model: Path) -> float | None:
+    """Trains unless it is done; gives the processor time, None if training was ever interrupted."""
+    finished = model / SUMMARY_FILE
+    clock = model / "processor_seconds.json"
+    if not finished.exists():
+        whole = not (model / CHECKPOINTS).exists()
+        started = time.process_time()
+        train(options, data, model, resume=True, disable_tqdm=True)
+        clock.write_text(json.dumps(time.process_time() - started if whole else None), encoding="utf-8")
+    return json.loads(clock.read_text(encoding="utf-8")) if clock.exists() else None
+
+
+def with_own_labels(row: Row) -> Row:
+    """The row with its gold labels among the candidates."""
+    return dict(row) | {"candidate_ids": np.union1d(row["candidate_ids"], row["labels"])}
+
+
+def score_splits(
+    prepared: PreparedDataset, folder: Path, change: Callable[[Row], Row] = lambda row: row
+) -> Ranking:
+    """Scores the held-out rows with a saved network."""
+    model = KenMeSHForMeSHIndexing.from_pretrained(folder).eval()
+    parts = []
+    for rows in (prepared.validation, prepared.test):
+        if model.evidence is None:
+            rows = rows.remove_columns("candidate_features")
+        parts.append([change(row) for row in rows])
+    features = len(prepared.processor.candidates.FEATURES)
+    rankings = [score_rows(model, rows, features) for rows in parts]
+    return Ranking(*rankings, None, figures=candidate_figures(parts[1]))
+
+
+@torch.no_grad()
+def score_rows(model: KenMeSHForMeSHIndexing, rows: list[Row], features: int) -> ScoredLabels:
+    """The best labels of each row with their probabilities; rows of like length share a batch."""
+    collate, order = KenMeSHCollator(features), np.argsort([row["length"] for row in rows], kind="stable")
+    ids = np.empty((len(rows), min(TOP_LABELS, model.config.num_labels)), np.int64)
+    scores = np.empty(ids.shape, np.float32)
+    for start in range(0, len(rows), BATCH):
+        places = order[start : start + BATCH]
+        inputs = collate([rows[place] for place in places])
+        inputs.pop("labels")
+        best = model(**inputs).logits.float().topk(ids.shape[1], dim=1)
+        ids[places], scores[places] = best.indices.numpy(), best.values.sigmoid().numpy()
+    return ScoredLabels.from_padded(ids, scores)
+
+
+def gold_of(rows: Iterable[Row]) -> LabelSets:
+    """Gold labels of rows; descriptors that are no labels are missed by every method."""
+    kept = [(row["labels"], int(row["unknown_labels"])) for row in rows]
+    offsets = np.cumsum([0, *(len(labels) for labels, _ in kept)])
+    flat = np.concatenate([np.empty(0, np.int32), *(labels for labels, _ in kept)])
+    return LabelSets(offsets, flat, np.array([unknown for _, unknown in kept], np.int64))
+
+
+def candidate_figures(rows: Iterable[Row]) -> dict[str, float]:
+    """Share of gold labels among the candidates, and how many candidates there are."""
+    rows = list(rows)
+    gold = gold_of(rows)
+    proposed = ScoredLabels.from_lists(
+        [row["candidate_ids"] for row in rows], [np.ones(len(row["candidate_ids"])) for row in rows]
+    )
+    return {
+        "candidate_recall": float(find_hits(proposed, gold).sum()) / max(1, gold.total),
+        "candidate_size": len(proposed.label_ids) / max(1, len(rows)),
+    }

