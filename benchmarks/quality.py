@@ -10,7 +10,7 @@ import argparse
 import importlib.metadata
 import json
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +19,17 @@ import numpy as np
 from baselines import BASELINES, Articles, Corpus, Ranking
 
 from kenmesh_hf.articles import read_articles
-from kenmesh_hf.dataset import load_prepared
+from kenmesh_hf.dataset import SPLITS
 from kenmesh_hf.errors import InputError
 from kenmesh_hf.label_sets import LabelSets, ScoredLabels
 from kenmesh_hf.metrics import score_predictions
-from kenmesh_hf.prepare import PrepareOptions, prepare
-from kenmesh_hf.prepare_articles import ARTICLES_FOLDER
-from kenmesh_hf.stages import unfinished, write_json
+from kenmesh_hf.prepare import STAGES_FOLDER, PrepareOptions, prepare
+from kenmesh_hf.prepare_articles import ARTICLES_FOLDER, article_file, prepare_articles
+from kenmesh_hf.stages import Stage, Stages, unfinished, write_json
 from kenmesh_hf.terminal import table_lines
 from kenmesh_hf.thresholds import best_threshold, select_top_k
 from kenmesh_hf.training import options_for
+from kenmesh_hf.vocabulary import read_vocabulary
 
 PUBMED_FILE = "pubmed20n0014.xml.gz"
 METHODS = (*BASELINES, "evidence", "kenmesh", "kenmesh_paper", *networks.ABLATIONS, "leak")
@@ -68,7 +69,6 @@ class Comparison:
     def __init__(self, work: Path, sources: dict[str, Any], epochs: int):
         self.work, self.sources, self.epochs = work, sources, epochs
         self.fingerprints: dict[str, str] = {}
-        self._corpus: Corpus | None = None
 
     def run(self, methods: Sequence[str]) -> dict[str, Any]:
         """Figures of each method, and what could not be run and why."""
@@ -81,34 +81,38 @@ class Comparison:
             print(f"{method}: {left_out.get(method) or json.dumps(figures[method])}", flush=True)
         return {"methods": figures, "left_out": left_out, "margin": margin(figures)}
 
-    def _data(self, name: str) -> Path:
-        """Folder of a dataset, prepared if it is not."""
-        folder = self.work / name
-        if name not in self.fingerprints:
-            options = self.sources | (PAPER_DATA if name == "dataset_paper" else {}) | {"out": str(folder)}
-            self.fingerprints[name] = prepare(PrepareOptions(**options))["fingerprint"]
-        return folder
-
     def _method(self, method: str) -> dict[str, Any]:
-        paper = method == "leak" or method == "kenmesh_paper" or method in networks.ABLATIONS
-        data = self._data("dataset_paper" if paper else "dataset")
-        made_from = {"dataset": self.fingerprints[data.name], "epochs": self.epochs if paper else None}
+        name, made_from = self._inputs(method)
         path = self.work / "methods" / f"{method}.json"
         if path.exists():
             kept = json.loads(path.read_text(encoding="utf-8"))
             if kept["made_from"] == made_from:
                 return kept["figures"]
-        ranking = self._runner(method, data)()
-        prepared = load_prepared(data)
-        gold = [networks.gold_of(rows) for rows in (prepared.validation, prepared.test)]
-        figures = decide_and_score(ranking, *gold)
+        if method in BASELINES:
+            ranking = BASELINES[method](self.corpus)
+        else:
+            ranking = self._runner(method, self.work / name)()
+        figures = decide_and_score(ranking, self.corpus.validation.gold, self.corpus.test.gold)
         save_scores(path.with_suffix(".npz"), ranking)
         write_json(path, {"made_from": made_from, "settings": ranking.settings, "figures": figures})
         return figures
 
-    def _runner(self, method: str, data: Path) -> Callable[[], Ranking]:
+    def _inputs(self, method: str) -> tuple[str, dict[str, Any]]:
+        """Name of the dataset of a method, and what tells whether figures were made from the same."""
         if method in BASELINES:
-            return lambda: BASELINES[method](self.corpus)
+            return "dataset", {"articles": self.divided.fingerprint}
+        name, epochs = "dataset", None
+        if method not in ("evidence", "kenmesh"):
+            name, epochs = "dataset_paper", self.epochs
+        if name not in self.fingerprints:
+            self.fingerprints[name] = prepare(self._options(name))["fingerprint"]
+        return name, {"dataset": self.fingerprints[name], "epochs": epochs}
+
+    def _options(self, name: str) -> PrepareOptions:
+        changes = PAPER_DATA if name == "dataset_paper" else {}
+        return PrepareOptions(**(self.sources | changes | {"out": str(self.work / name)}))
+
+    def _runner(self, method: str, data: Path) -> Callable[[], Ranking]:
         if method == "evidence":
             return partial(networks.evidence, data)
         folder = self.work / "models"
@@ -121,21 +125,25 @@ class Comparison:
             options = options_for("paper", epochs=self.epochs, **networks.ABLATIONS.get(method, {}))
         return partial(networks.kenmesh, data, folder / method, options)
 
-    @property
+    @cached_property
+    def divided(self) -> Stage:
+        """The first stages of preparing: all that methods need which read no prepared rows."""
+        options = self._options("dataset")
+        options.check()
+        return prepare_articles(Stages(self.work / "dataset" / STAGES_FOLDER), options, True)[1]
+
+    @cached_property
     def corpus(self) -> Corpus:
-        """Texts and labels for the methods that read no prepared rows."""
-        if self._corpus is None:
-            folder = self._data("dataset")
-            prepared = load_prepared(folder)
-            vocabulary = prepared.processor.vocabulary
-            parts = []
-            for split in ("train", "validation", "test"):
-                files = sorted((folder / ARTICLES_FOLDER).glob(f"{split}-*"))
-                articles = list(read_articles(files, strict=True))
-                labels = [[vocabulary.get(ui) for ui in article.descriptors] for article in articles]
-                parts.append(Articles(articles, LabelSets.from_lists(labels, len(vocabulary))))
-            self._corpus = Corpus(vocabulary, *parts)
-        return self._corpus
+        """Articles and labels of the split."""
+        vocabulary = read_vocabulary(self.sources["mesh"])
+        folder = self.work / "dataset" / ARTICLES_FOLDER
+        parts = []
+        for split in SPLITS:
+            files = [article_file(folder, split, i) for i in range(len(self.divided.result["files"][split]))]
+            articles = list(read_articles(files, strict=True, every_version=True))
+            labels = [[vocabulary.get(ui) for ui in article.descriptors] for article in articles]
+            parts.append(Articles(articles, LabelSets.from_lists(labels, len(vocabulary))))
+        return Corpus(vocabulary, *parts)
 
 
 def decide_and_score(ranking: Ranking, validation: LabelSets, test: LabelSets) -> dict[str, Any]:

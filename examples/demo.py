@@ -1,6 +1,7 @@
-"""Tags the example abstracts that come with the package, offline, and says why each tag was given."""
+"""Tags the example abstracts of the package, offline, and says why: `python demo.py [model]`."""
 
 import json
+import sys
 from pathlib import Path
 
 import kenmesh_hf
@@ -9,7 +10,7 @@ from kenmesh_hf.terminal import tag_lines
 
 EXAMPLES = Path(kenmesh_hf.__file__).parent / "web" / "examples.json"
 
-tagger = kenmesh_hf.load()
+tagger = kenmesh_hf.load(*sys.argv[1:2])
 for example in json.loads(EXAMPLES.read_text(encoding="utf-8")):
     article = {field: example.get(field, "") for field in ("title", "abstract", "journal")}
     tags = tagger(article, evidence=True)

@@ -45,16 +45,21 @@ def load(model: str | Path | None = None, **options: Any) -> MeSHIndexingPipelin
 
     Args:
         model: Folder or Hub name; the bundled checkpoint if not given.
-        **options: Passed on to `transformers.pipeline` (`revision`, `token`, `device`, `top_k`, …).
+        **options: Passed on to `transformers.pipeline` (`revision`, `token`, `device`, `dtype`, `top_k`, …).
 
     Raises:
         InputError: There is no such model, or a part of it is missing or damaged.
     """
     folder = find_model(BUNDLED_CHECKPOINT if model is None else model, options)
+    how = {name: options.pop(name) for name in ("dtype", "device_map") if name in options}
     try:
-        return pipeline(TASK, model=str(folder), **options)
-    except (KeyError, RuntimeError, SafetensorError) as error:
-        raise InputError(f"{model} cannot be loaded ({error}); save or download the model again.") from error
+        # Given the name only, `pipeline` would try several classes, and tell the errors of all of them.
+        processor = KenMeSHProcessor.from_pretrained(folder)
+        network = KenMeSHForMeSHIndexing.from_pretrained(folder, **how)
+    except (KeyError, RuntimeError, SafetensorError, TypeError) as error:
+        sentence = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(f"{folder} cannot be loaded ({sentence}); save or download it again.") from error
+    return pipeline(TASK, model=network, processor=processor, **options)
 
 
 def find_model(model: str | Path, options: dict[str, Any]) -> Path:

@@ -172,6 +172,11 @@ def _workers(number: int) -> Iterator[Callable[..., Iterator[Any]]]:
 
 def _end_with_parent() -> None:
     """A killed parent cannot stop its workers, which would wait for ever."""
+    threading.Thread(target=_wait_for_parent, daemon=True).start()
+
+
+def _wait_for_parent() -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
-        threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
+        parent.join()
+        os._exit(1)

@@ -77,15 +77,14 @@ class TrainingOptions:
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": {},
     "small": {
-        "epochs": 4,
+        "epochs": 3,
         "patience": 2,
         "learning_rate": 1e-3,
-        "decay": 0.6,
+        "decay": 0.5,
         "evidence": True,
         "label_bias": True,
         "loss_labels": "candidates",
         "residual": True,
-        "average": 0.998,
     },
 }
 
@@ -102,7 +101,7 @@ def options_for(preset: str = "paper", **changes: Any) -> TrainingOptions:
     return TrainingOptions(**(PRESETS[preset] | changes))
 
 
-def keep_best_labels(logits: torch.Tensor, labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def keep_best_labels(logits: torch.Tensor, labels: torch.Tensor) -> Any:
     """`preprocess_logits_for_metrics`: ids and probabilities of the best labels instead of all logits."""
     scores, ids = logits.float().topk(min(TOP_LABELS, logits.shape[1]), dim=1)
     return ids, scores.sigmoid()
@@ -110,7 +109,7 @@ def keep_best_labels(logits: torch.Tensor, labels: torch.Tensor) -> tuple[torch.
 
 def build_optimizer(
     model: torch.nn.Module, options: TrainingOptions, steps_per_epoch: int
-) -> tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler]:
+) -> tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.LambdaLR]:
     """Adam, with a learning rate that falls by the same factor after every epoch."""
     optimizer = torch.optim.Adam(model.parameters(), lr=options.learning_rate)
     schedule = torch.optim.lr_scheduler.LambdaLR(
@@ -176,8 +175,9 @@ def build_trainer(
     if options.average:
         callbacks.append(AverageWeights(options.average, resumed_from))
     if is_tensorboard_available():
-        callbacks.append(TensorBoardCallback())
-        callbacks[-1].logging_dir = str(out.parent / LOGS)
+        tensorboard = TensorBoardCallback()
+        tensorboard.logging_dir = str(out.parent / LOGS)
+        callbacks.append(tensorboard)
     return Trainer(
         model=model,
         args=arguments,
@@ -228,6 +228,7 @@ def train(
         What `training.json` says.
     """
     prepared, out = load_prepared(data), Path(out)
+    model: KenMeSHForMeSHIndexing
     rows = training_rows(prepared.train, options)
     checkpoints = out / CHECKPOINTS
     settings = asdict(options) | {"data": Path(data).name, "start_from": start_from and Path(start_from).name}
@@ -245,9 +246,10 @@ def train(
     start = time.perf_counter()
     trainer.train(resume_from_checkpoint=resumed_from)
     thresholds = find_thresholds(trainer, prepared.validation, len(prepared.processor.vocabulary))
-    summary = _summary(trainer, settings, thresholds, time.perf_counter() - start)
+    summary = _summary(trainer.state.log_history, settings, thresholds)
+    summary |= {"parameters": model.num_parameters(), "seconds": round(time.perf_counter() - start, 1)}
     if trainer.is_world_process_zero():
-        _save(trainer, prepared.processor, thresholds, summary, out)
+        _save(model, prepared.processor, thresholds, summary, out)
     return summary
 
 
@@ -293,33 +295,34 @@ def find_thresholds(trainer: Trainer, validation: Dataset, num_labels: int) -> T
     """Thresholds tuned on validation articles."""
     prediction = trainer.predict(validation)
     scored = ScoredLabels.from_padded(*prediction.predictions)
-    gold = LabelSets.from_padded(prediction.label_ids, np.asarray(validation["unknown_labels"]))
+    gold = LabelSets.from_padded(np.asarray(prediction.label_ids), np.asarray(validation["unknown_labels"]))
     return tune_thresholds(scored, gold, num_labels)
 
 
 def _summary(
-    trainer: Trainer, settings: dict[str, Any], thresholds: Thresholds, seconds: float
+    history: list[dict[str, float]], settings: dict[str, Any], thresholds: Thresholds
 ) -> dict[str, Any]:
-    history = trainer.state.log_history
     evaluated = [entry for entry in history if "eval_MiF" in entry]
     best = max(evaluated, key=lambda entry: entry["eval_MiF"])
     return {
         "options": settings,
-        "parameters": trainer.model.num_parameters(),
         "epochs": len(evaluated),
         "best": {name.removeprefix("eval_"): value for name, value in best.items()},
         "threshold": thresholds.global_threshold,
         "held_out": thresholds.held_out,
-        "seconds": round(seconds, 1),
         "history": history,
     }
 
 
 def _save(
-    trainer: Trainer, processor: KenMeSHProcessor, thresholds: Thresholds, summary: dict[str, Any], out: Path
+    model: KenMeSHForMeSHIndexing,
+    processor: KenMeSHProcessor,
+    thresholds: Thresholds,
+    summary: dict[str, Any],
+    out: Path,
 ) -> None:
     """Writes the complete model; the checkpoints are then no longer needed."""
-    trainer.model.save_pretrained(out)
+    model.save_pretrained(out)
     KenMeSHProcessor(
         processor.tokenizer,
         processor.max_title_tokens,

@@ -25,18 +25,18 @@ class AverageWeights(TrainerCallback):
         self.mean: dict[str, torch.Tensor] = {}
         self.trained: dict[str, torch.Tensor] = {}
 
-    def on_train_begin(self, args, state, control, model, **kwargs):
+    def on_train_begin(self, args, state, control, *, model=None, **kwargs):
         self.mean = _copy(model)
         if self.resumed_from:
             _load(model, load_file(Path(self.resumed_from, self.FILE)))
 
     @torch.no_grad()
-    def on_step_end(self, args, state, control, model, **kwargs):
+    def on_step_end(self, args, state, control, *, model=None, **kwargs):
         decay = min(self.decay, (1 + state.global_step) / (10 + state.global_step))
         for name, weight in _weights(model):
             self.mean[name].lerp_(weight, 1 - decay)
 
-    def on_epoch_end(self, args, state, control, model, **kwargs):
+    def on_epoch_end(self, args, state, control, *, model=None, **kwargs):
         self.trained = _copy(model)
         _load(model, self.mean)
 
@@ -45,7 +45,7 @@ class AverageWeights(TrainerCallback):
             with unfinished(Path(args.output_dir, f"checkpoint-{state.global_step}", self.FILE)) as path:
                 save_file(self.trained, path)
 
-    def on_epoch_begin(self, args, state, control, model, **kwargs):
+    def on_epoch_begin(self, args, state, control, *, model=None, **kwargs):
         if self.trained:
             _load(model, self.trained)
 

@@ -94,5 +94,5 @@ def test_weights_follow_their_words_and_descriptors(prepared: PreparedDataset, t
 def test_word_vectors_of_another_size_are_refused(prepared: PreparedDataset, tmp_path: Path) -> None:
     build_network(prepared.processor, prepared.word_vectors).save_pretrained(tmp_path)
     prepared.processor.save_pretrained(tmp_path)
-    with pytest.raises(MismatchError, match="embedding size of 24"):
+    with pytest.raises(MismatchError, match="embedding size of 48"):
         continue_network(tmp_path, prepared.processor, prepared.word_vectors[:, :8])

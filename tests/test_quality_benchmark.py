@@ -65,6 +65,17 @@ def test_only_the_leak_holds_every_gold_label(result: dict, comparison: quality.
     assert candidates.options.sources == ("neighbours", "journal")
 
 
+def test_all_methods_are_judged_on_the_same_articles(result: dict, comparison: quality.Comparison) -> None:
+    corpus = comparison.corpus
+    for name in ("dataset", "dataset_paper"):
+        prepared = load_prepared(comparison.work / name)
+        for rows, part in ((prepared.validation, corpus.validation), (prepared.test, corpus.test)):
+            assert list(rows["pmid"]) == [article.pmid for article in part.articles]
+            gold = quality.networks.gold_of(rows)
+            assert np.array_equal(gold.label_ids, part.gold.label_ids)
+            assert np.array_equal(gold.offsets, part.gold.offsets)
+
+
 def test_what_is_done_is_not_done_again(
     result: dict, comparison: quality.Comparison, monkeypatch: pytest.MonkeyPatch
 ) -> None:

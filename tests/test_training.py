@@ -20,7 +20,7 @@ from kenmesh_hf.training import TrainingOptions, build_optimizer, options_for, t
 from kenmesh_hf.weight_average import AverageWeights
 
 QUIET = {"disable_tqdm": True, "logging_steps": 2}
-QUICK = {"epochs": 3, "learning_rate": 0.01, "batch_size": 8, "residual": True}
+QUICK = {"epochs": 3, "learning_rate": 0.02, "batch_size": 8, "residual": True}
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def scores(summary: dict) -> list[float]:
 def test_learns(trained: tuple[Path, dict]) -> None:
     values = scores(trained[1])
     assert len(values) == 3
-    assert values[-1] > values[0] + 0.03
+    assert values[-1] > values[0] + 0.05
     assert trained[1]["best"]["MiF"] == max(values)
     losses = [entry["loss"] for entry in trained[1]["history"] if "loss" in entry]
     assert losses[-1] < losses[0]

@@ -31,7 +31,7 @@ def tiny_vocabulary(year: int = 2024) -> MeshVocabulary:
 
 
 def tiny_articles(count: int, seed: int = 0, first_pmid: int = 1) -> list[Article]:
-    """Articles of two or three topics, each with three of its clue words and sometimes its name.
+    """Articles of two or three topics, each with three of its four clue words and sometimes its name.
 
     The journal tells a topic more, one in ten articles has no journal, and every one is of Humans or Animals.
     """
@@ -44,7 +44,7 @@ def _article(draw: random.Random, vocabulary: MeshVocabulary, pmid: int) -> Arti
     topics = set(draw.sample(range(TOPICS), draw.choice((2, 3)))) | (
         {journal} if journal is not None else set()
     )
-    words = [word for topic in topics for word in draw.sample(_CLUES[8 * topic : 8 * topic + 8], 3)]
+    words = [word for topic in topics for word in draw.sample(_CLUES[4 * topic : 4 * topic + 4], 3)]
     words += [vocabulary.names[topic] for topic in topics if draw.random() < 0.3]
     words += draw.sample(_NOISE, draw.randrange(5, 15))
     draw.shuffle(words)
@@ -77,7 +77,7 @@ def write_tiny_articles(folder: Path, count: int, files: int = 1, seed: int = 0)
     return paths
 
 
-def write_tiny_vectors(folder: Path, dim: int = 24) -> Path:
+def write_tiny_vectors(folder: Path, dim: int = 48) -> Path:
     """Random vectors of all words: too few articles are there to train any that tell words apart."""
     draw = random.Random(0)
     path = folder / "vectors.vec"
