@@ -1,14 +1,24 @@
 """Carry a model to another MeSH year: which label becomes which, and a report of what happened."""
 
+import os
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .errors import MismatchError
+from . import find_model
+from .errors import InputError, MismatchError
+from .label_carrying import carry_candidates, carry_network, carry_thresholds, new_name_words
+from .modeling.modeling_kenmesh import KenMeSHForMeSHIndexing
+from .modeling.processing_kenmesh import KenMeSHProcessor
 from .modeling.vocabulary_kenmesh import MeshVocabulary
-from .vocabulary import VocabularyDiff, diff_vocabularies
+from .stages import write_json
+from .tokenization import build_tokenizer
+from .vocabulary import VocabularyDiff, diff_vocabularies, read_vocabulary
+
+UPDATE_FILE = "mesh_update.json"
 
 
 @dataclass(frozen=True)
@@ -132,3 +142,71 @@ def plan_update(old: MeshVocabulary, new: MeshVocabulary) -> UpdatePlan:
     successors = {ui: new.get(diff.replaced.get(ui, ui)) for ui in old.uis}
     labels = [-1 if label is None else label for label in successors.values()]
     return UpdatePlan(old, new, diff, np.array(labels, np.int64))
+
+
+def update_mesh(
+    model: KenMeSHForMeSHIndexing, processor: KenMeSHProcessor, vocabulary: MeshVocabulary
+) -> tuple[KenMeSHForMeSHIndexing, KenMeSHProcessor, UpdatePlan]:
+    """Carries a model to another MeSH year; what it was given stays as it is.
+
+    Everything learned goes with its descriptor: labels of indexed articles, journal counts, word weights,
+    thresholds, biases, and how far a term can be trusted. A new descriptor is found by its terms and scored
+    by its name and its place in the hierarchy at once. A label scores as before if its name and the
+    hierarchy within three steps of it did not change, in every text without words that only new names have.
+
+    Args:
+        model: Network of the old year.
+        processor: Its processor, with vocabulary.
+        vocabulary: Of the new year.
+
+    Returns:
+        The new network, its processor, and what became of which label.
+    """
+    if processor.vocabulary is None:
+        raise MismatchError("The model has no MeSH vocabulary, so nobody knows what its labels mean.")
+    plan = plan_update(processor.vocabulary, vocabulary)
+    new_words = new_name_words(plan, processor.word_ids)
+    tokenizer = processor.tokenizer
+    if new_words:
+        words = sorted(processor.word_ids, key=processor.word_ids.__getitem__)
+        tokenizer = build_tokenizer([*words[2:], *new_words], tokenizer.model_max_length)
+    candidates, thresholds = processor.candidates, processor.thresholds
+    updated = KenMeSHProcessor(
+        tokenizer,
+        processor.max_title_tokens,
+        processor.max_abstract_tokens,
+        candidates=None if candidates is None else carry_candidates(candidates, plan),
+        vocabulary=vocabulary,
+        thresholds=None if thresholds is None else carry_thresholds(thresholds, plan),
+    )
+    return carry_network(model, plan, updated.word_ids, new_words), updated, plan
+
+
+def update_model_folder(
+    model: str | os.PathLike,
+    mesh: str | os.PathLike,
+    out: str | os.PathLike,
+    trees: str | os.PathLike | None = None,
+) -> str:
+    """Carries a saved model to another MeSH year; what happened is also kept in `mesh_update.json`.
+
+    Args:
+        model: Folder or Hub name.
+        mesh: Descriptor file of the new year.
+        out: Folder for the new model.
+        trees: Tree numbers, where the descriptor file has none.
+
+    Returns:
+        The report.
+    """
+    folder, out = find_model(model, {}), Path(out)
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise InputError(f"{out} is already there; give a new folder for the updated model.")
+    vocabulary = read_vocabulary(mesh, trees)
+    updated, processor, plan = update_mesh(
+        KenMeSHForMeSHIndexing.from_pretrained(folder), KenMeSHProcessor.from_pretrained(folder), vocabulary
+    )
+    updated.save_pretrained(out)
+    processor.save_pretrained(out)
+    write_json(out / UPDATE_FILE, plan.to_dict())
+    return plan.report()

@@ -1,0 +1,214 @@
+"""What a model has learned about its labels, carried part by part to the labels of another MeSH year."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from .modeling.associations_kenmesh import WordAssociations
+from .modeling.candidates_kenmesh import KenMeSHCandidates
+from .modeling.configuration_kenmesh import KenMeSHConfig
+from .modeling.journals_kenmesh import JournalTable
+from .modeling.lexicon_kenmesh import Lexicon
+from .modeling.modeling_kenmesh import KenMeSHForMeSHIndexing
+from .modeling.neighbours_kenmesh import IndexedArticles
+from .modeling.text_kenmesh import UNK_TOKEN, content_words
+from .modeling.thresholds_kenmesh import Thresholds
+from .network import LABEL_BUFFERS, label_inputs, label_names
+
+if TYPE_CHECKING:
+    from .mesh_update import UpdatePlan
+
+_WORDS = "kenmesh.word_embeddings.weight"
+_FREE_LABELS = "kenmesh.label_encoder.weight"
+_LABEL_BIAS = "label_bias"
+
+
+def carry_candidates(candidates: KenMeSHCandidates, plan: "UpdatePlan") -> KenMeSHCandidates:
+    """Candidates over the new labels; the indexed articles and their words stay as they are."""
+    articles, own = _carry_articles(candidates.articles, candidates.associations.own, plan)
+    return KenMeSHCandidates(
+        candidates.index,
+        articles,
+        _carry_journals(candidates.journals, plan),
+        _carry_lexicon(candidates.lexicon, plan),
+        _carry_associations(candidates.associations, own, plan),
+        plan.new.edges(),
+        len(plan.new),
+        candidates.options,
+        candidates.ranker,
+    )
+
+
+def _carry_articles(
+    articles: IndexedArticles, own: np.ndarray, plan: "UpdatePlan"
+) -> tuple[IndexedArticles, np.ndarray]:
+    """Labels of the indexed articles, each once an article, and the left-out predictions beside them.
+
+    Where two labels of an article become one, their predictions add up: so they would have been fitted.
+    """
+    size = len(plan.new)
+    owner = np.repeat(np.arange(len(articles)), np.diff(articles.offsets))
+    labels = plan.old_to_new[articles.labels]
+    kept = labels >= 0
+    cells, place = np.unique(owner[kept] * size + labels[kept], return_inverse=True)
+    sums = np.bincount(place, own[kept].astype(np.float64), len(cells))
+    offsets = np.searchsorted(cells // size, np.arange(len(articles) + 1))
+    tensors = {"labels": (cells % size).astype(_label_type(size)), "offsets": offsets.astype(np.uint32)}
+    return IndexedArticles(articles.tensors | tensors), sums.astype(np.float16)
+
+
+def _carry_journals(journals: JournalTable, plan: "UpdatePlan") -> JournalTable:
+    size = len(plan.new)
+    journal = np.repeat(np.arange(len(journals.sizes)), np.diff(journals.offsets))
+    labels = plan.old_to_new[journals.labels]
+    kept = labels >= 0
+    cells, place = np.unique(journal[kept] * size + labels[kept], return_inverse=True)
+    counts = np.bincount(place, journals.counts[kept], len(cells))
+    # An article may have carried two labels that are one now.
+    counts = np.minimum(counts, journals.sizes[cells // size])
+    tensors = {
+        "offsets": np.searchsorted(cells // size, np.arange(len(journals.sizes) + 1)).astype(np.uint32),
+        "labels": (cells % size).astype(_label_type(size)),
+        "counts": np.minimum(counts, 0xFFFF).astype(np.uint16),
+    }
+    return JournalTable(journals.tensors | tensors)
+
+
+def _carry_lexicon(lexicon: Lexicon, plan: "UpdatePlan") -> Lexicon:
+    """The terms of the new year; a term that stays with its descriptor keeps what was learned about it."""
+    new = Lexicon.build(plan.new.names, list(plan.new.entry_terms))
+    old_labels = plan.old_to_new[lexicon.labels]
+    rows: dict[tuple[int, int], int] = {}
+    for row, key in enumerate(zip(lexicon.hashes.tolist(), old_labels.tolist(), strict=True)):
+        # Of two descriptors that become one, the survivor knows best.
+        if key not in rows or plan.new_to_old[key[1]] == lexicon.labels[row]:
+            rows[key] = row
+    keys = zip(new.hashes.tolist(), new.labels.tolist(), strict=True)
+    source = np.array([rows.get(key, -1) for key in keys], np.int64)
+    known = source >= 0
+    tensors = dict(new.tensors) | {"base": lexicon.base}
+    for name in ("found", "assigned"):
+        counts = np.zeros((3, len(source)), lexicon.tensors[name].dtype)
+        counts[:, known] = lexicon.tensors[name][:, source[known]]
+        tensors[name] = counts
+    return Lexicon(tensors)
+
+
+def _carry_associations(
+    associations: WordAssociations, own: np.ndarray, plan: "UpdatePlan"
+) -> WordAssociations:
+    """Words and terms with their weights for the labels that stay; new labels have none.
+
+    Where two labels become one, both have their weights side by side: ridge regression is linear in what it
+    predicts, so the sum is what would have been fitted.
+    """
+    old_terms = associations.terms.astype(np.int64)
+    terms = plan.old_to_new[old_terms]
+    stays = (terms >= 0) & (plan.new_to_old[terms] == old_terms)
+    columns = np.concatenate([np.ones(len(associations.words), bool), stays, [True]])
+    labels = plan.old_to_new[associations.labels]
+    column = np.repeat(np.arange(len(columns)), np.diff(associations.offsets))
+    kept = (labels >= 0) & columns[column]
+    place = (np.cumsum(columns) - 1)[column[kept]]
+    tensors = associations.tensors
+    return WordAssociations(
+        tensors
+        | {
+            "terms": terms[stays].astype(np.uint32),
+            "idf": tensors["idf"][columns[:-1]],
+            "scales": tensors["scales"][columns],
+            "offsets": np.searchsorted(place, np.arange(columns.sum() + 1)).astype(np.uint32),
+            "labels": labels[kept].astype(_label_type(len(plan.new))),
+            "weights": tensors["weights"][kept],
+            "own": own,
+            "num_labels": np.array([len(plan.new)], np.int64),
+        }
+    )
+
+
+def _label_type(size: int) -> type:
+    return np.uint16 if size <= 1 << 16 else np.uint32
+
+
+def carry_thresholds(thresholds: Thresholds, plan: "UpdatePlan") -> Thresholds:
+    """Each label's own threshold goes with it; a new label has the one for all."""
+    per_label = thresholds.per_label
+    if per_label is not None:
+        known = plan.new_to_old >= 0
+        carried = np.full(len(plan.new), thresholds.global_threshold, np.float32)
+        carried[known] = per_label[plan.new_to_old[known]]
+        per_label = carried
+    return Thresholds(thresholds.global_threshold, per_label, thresholds.presets, thresholds.held_out)
+
+
+def new_name_words(plan: "UpdatePlan", word_ids: dict[str, int]) -> dict[str, list[int]]:
+    """Words of new names that the tokenizer lacks, each with the known words that tell what it means.
+
+    Those are the words of the descriptor's name and entry terms and of its parents' names.
+    """
+    edges = plan.new.edges()
+    found: dict[str, list[int]] = {}
+    for ui in (*plan.diff.added, *plan.diff.renamed):
+        label = plan.new.label_of(ui)
+        words = content_words(plan.new.names[label])
+        if all(word in word_ids for word in words):
+            continue
+        parents = [plan.new.names[parent] for parent in edges[0, edges[1] == label]]
+        texts = [plan.new.names[label], *plan.new.entry_terms[label], *parents]
+        related = {word for text in texts for word in content_words(text) if word in word_ids}
+        for word in words:
+            if word not in word_ids:
+                found.setdefault(word, []).extend(sorted(word_ids[near] for near in related))
+    return found
+
+
+@torch.no_grad()
+def carry_network(
+    model: KenMeSHForMeSHIndexing,
+    plan: "UpdatePlan",
+    word_ids: dict[str, int],
+    new_words: dict[str, list[int]],
+) -> KenMeSHForMeSHIndexing:
+    """A network over the new labels; every weight that belongs to no label is the same.
+
+    Args:
+        model: The network of the old year.
+        plan: Which label becomes which.
+        word_ids: Id of each word, the new ones included, which come last.
+        new_words: For each new word the ids of words that it starts like.
+    """
+    labels = label_inputs(plan.new, word_ids)
+    sizes = {
+        "vocab_size": model.config.vocab_size + len(new_words),
+        "num_label_tokens": len(labels["token_ids"]),
+        "num_edges": labels["edges"].shape[1],
+    }
+    config = KenMeSHConfig(**(model.config.to_dict() | sizes | label_names(plan.new)))
+    new = KenMeSHForMeSHIndexing(config).to(model.device, model.dtype)
+    before = model.state_dict()
+    for name, weight in new.state_dict().items():
+        if name == _WORDS:
+            weight[: len(before[name])] = before[name]
+            for word, related in new_words.items():
+                weight[word_ids[word]] = before[name][related or [word_ids[UNK_TOKEN]]].mean(0)
+        elif name in (_FREE_LABELS, _LABEL_BIAS):
+            _carry_rows(before[name], weight, plan)
+        elif name not in LABEL_BUFFERS:
+            weight.copy_(before[name])
+    if config.label_encoder == "gcn":
+        new.kenmesh.set_labels(**labels)
+    return new.train(model.training)
+
+
+def _carry_rows(old: torch.Tensor, new: torch.Tensor, plan: "UpdatePlan") -> None:
+    """Values of labels; a new label's vector starts as the mean of its parents', its bias at zero."""
+    known = torch.from_numpy(plan.new_to_old >= 0)
+    new[known] = old[torch.from_numpy(plan.new_to_old)[known]]
+    if new.dim() == 1:
+        return
+    edges = torch.from_numpy(plan.new.edges())
+    for label in torch.nonzero(~known).flatten().tolist():
+        parents = edges[0, edges[1] == label]
+        parents = parents[known[parents]]
+        new[label] = new[parents].mean(0) if len(parents) else old.mean(0)
