@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError
-from transformers import AutoConfig, AutoModel, AutoModelForSequenceClassification, AutoProcessor, pipeline
+from transformers import AutoConfig, AutoModel, AutoModelForSequenceClassification, AutoProcessor
 from transformers.pipelines import PIPELINE_REGISTRY
 
 from ._version import __version__
@@ -45,7 +45,7 @@ def load(model: str | Path | None = None, **options: Any) -> MeSHIndexingPipelin
 
     Args:
         model: Folder or Hub name; the bundled checkpoint if not given.
-        **options: Passed on to `transformers.pipeline` (`revision`, `token`, `device`, `dtype`, `top_k`, …).
+        **options: As of `transformers.pipeline` (`revision`, `token`, `device`, `dtype`, `top_k`, …).
 
     Raises:
         InputError: There is no such model, or a part of it is missing or damaged.
@@ -53,13 +53,13 @@ def load(model: str | Path | None = None, **options: Any) -> MeSHIndexingPipelin
     folder = find_model(BUNDLED_CHECKPOINT if model is None else model, options)
     how = {name: options.pop(name) for name in ("dtype", "device_map") if name in options}
     try:
-        # Given the name only, `pipeline` would try several classes, and tell the errors of all of them.
+        # `transformers.pipeline` would try several classes and tell the errors of all of them.
         processor = KenMeSHProcessor.from_pretrained(folder)
         network = KenMeSHForMeSHIndexing.from_pretrained(folder, **how)
-    except (KeyError, RuntimeError, SafetensorError, TypeError) as error:
+        return MeSHIndexingPipeline(model=network, processor=processor, **options)
+    except (KeyError, RuntimeError, SafetensorError) as error:
         sentence = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"{folder} cannot be loaded ({sentence}); save or download it again.") from error
-    return pipeline(TASK, model=network, processor=processor, **options)
+        raise InputError(f"{folder} cannot be loaded: {sentence}") from error
 
 
 def find_model(model: str | Path, options: dict[str, Any]) -> Path:

@@ -9,6 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from huggingface_hub.errors import StrictDataclassError
 from transformers.utils import logging
 
 from . import cli_options
@@ -34,8 +35,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("kenmesh: stopped; where a command has --resume, it goes on from here.", file=sys.stderr)
         return 130
-    except (KenMeSHError, OSError, ValueError) as error:
-        print(f"kenmesh: error: {error}", file=sys.stderr)
+    except (KenMeSHError, OSError, ValueError, StrictDataclassError) as error:
+        print("kenmesh: error:", " ".join(str(error).split()), file=sys.stderr)
         return FAILED
 
 
@@ -189,7 +190,7 @@ def update_mesh(arguments: argparse.Namespace) -> int:
 
 def index_add(arguments: argparse.Namespace) -> int:
     """Adds articles to a model's index."""
-    from .indexing import add_to_model_folder
+    from .index_growth import add_to_model_folder
 
     added, report = add_to_model_folder(arguments.model, arguments.articles, arguments.out)
     print(f"{added:,} articles added → {arguments.out}")

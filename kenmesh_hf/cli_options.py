@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -19,9 +19,9 @@ def _add_options(
         kind: The dataclass.
         presets: Values by the name of a preset; what was not given is then None.
     """
-    types = get_type_hints(kind)
+    usual, types = kind(), get_type_hints(kind)
     for item in fields(kind):
-        default = item.default if item.default is not MISSING else item.default_factory()  # type: ignore[misc]
+        default = getattr(usual, item.name)
         shown = " ".join(map(str, default)) if isinstance(default, list) else default
         said = "" if shown in (None, "") else f" (default: {shown})"
         if presets:

@@ -61,8 +61,8 @@ def score_articles(
 ) -> Scores:
     """Runs the model over labelled articles; memory grows with candidates, not with articles × labels."""
     kept: list[Article] = []
-    found: list[tuple[np.ndarray, np.ndarray]] = []
-    proposed: list[np.ndarray] = []
+    found: list[tuple[Any, Any]] = []
+    proposed: list[Any] = []
     bar = tqdm(unit=" articles", disable=not progress)
     for window in batches(articles, batch_size * SORTED_BATCHES):
         order = sorted(range(len(window)), key=lambda i: len(window[i].abstract))
@@ -102,7 +102,7 @@ def _score_batch(
         if tagger.model.config.loss_labels != "candidates" or not len(candidates):
             best = scores.topk(min(OTHERS, len(scores))).indices
             labels = torch.cat([candidates, best]).unique()
-        results.append((labels.numpy(), scores[labels].numpy(), candidates.numpy()))
+        results.append((labels.int().numpy(), scores[labels].numpy(), candidates.int().numpy()))
     return results
 
 

@@ -1,5 +1,6 @@
 """`pipeline("mesh-indexing")`: articles in, MeSH descriptors with scores and reasons out."""
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
@@ -8,8 +9,8 @@ import numpy as np
 import torch
 from transformers import Pipeline
 
-from .modeling_kenmesh import UNSCORED
-from .processing_kenmesh import as_journal, as_text, pad_batch
+from .modeling_kenmesh import UNSCORED, KenMeSHForMeSHIndexing
+from .processing_kenmesh import KenMeSHProcessor, as_journal, as_text, pad_batch
 
 FIELDS = ("title", "abstract", "journal", "pmid")
 # Articles are sorted by length within this many batches: little padding, and still a constant memory.
@@ -59,18 +60,21 @@ class MeSHIndexingPipeline(Pipeline):
         batch_size: Articles the network reads at once.
     """
 
-    _load_processor = True
-    _load_tokenizer = False
-    _load_image_processor = False
-    _load_video_processor = False
-    _load_feature_extractor = False
+    processor: KenMeSHProcessor
+    model: KenMeSHForMeSHIndexing
+
+    _load_processor = True  # type: ignore[assignment]
+    _load_tokenizer = False  # type: ignore[assignment]
+    _load_image_processor = False  # type: ignore[assignment]
+    _load_video_processor = False  # type: ignore[assignment]
+    _load_feature_extractor = False  # type: ignore[assignment]
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         vocabulary = self.processor.vocabulary
         if vocabulary is None:
             raise ValueError("The processor has no MeSH vocabulary, so labels have no names.")
-        id2label = self.model.config.id2label
+        id2label: dict[int, str] = self.model.config.id2label or {}  # type: ignore[assignment]
         if len(id2label) != len(vocabulary) or any(id2label[i] != ui for i, ui in enumerate(vocabulary.uis)):
             raise ValueError(
                 f"The weights know {len(id2label)} labels that are not the {len(vocabulary)} descriptors of "
@@ -93,7 +97,7 @@ class MeSHIndexingPipeline(Pipeline):
         forward = {} if evidence is None else {"evidence": evidence}
         return {}, {}, {name: value for name, value in choice.items() if value is not None} | forward
 
-    def __call__(self, inputs: Any, **options) -> Any:
+    def __call__(self, inputs: Any, **options) -> Any:  # type: ignore[override]
         """Tags of one article as a list, of a list as a list of lists, of anything else as a generator."""
         size = options.pop("batch_size", None) or self._batch_size or 32
         if size < 1:
@@ -121,14 +125,14 @@ class MeSHIndexingPipeline(Pipeline):
                 tags.update(zip(positions, self.postprocess(outputs, least=least, **choice), strict=True))
             yield from (tags[i] for i in range(len(articles)))
 
-    def preprocess(self, articles: list[dict[str, Any]]) -> dict[str, Any]:
+    def preprocess(self, articles: list[dict[str, Any]]) -> dict[str, Any]:  # type: ignore[override]
         fields = {field: [article[field] for article in articles] for field in FIELDS}
         return {"articles": articles, "inputs": pad_batch(self.processor.encode(**fields))}
 
-    def _forward(self, batch: dict[str, Any]) -> dict[str, Any]:
+    def _forward(self, batch: dict[str, Any]) -> dict[str, Any]:  # type: ignore[override]
         return batch | {"logits": self.model(**batch["inputs"]).logits}
 
-    def postprocess(
+    def postprocess(  # type: ignore[override]
         self,
         outputs: dict[str, Any],
         least: np.ndarray,
@@ -239,7 +243,7 @@ class MeSHIndexingPipeline(Pipeline):
             return [{"neighbours": [], "journal": None, "term": None} for _ in labels]
         return self.processor.candidates.explain(**article, labels=labels)
 
-    def save_pretrained(self, save_directory: str, **kwargs):
+    def save_pretrained(self, save_directory: str | os.PathLike, **kwargs):
         """Saves the model and everything of the processor: a folder that can be loaded or pushed as it is."""
         self.model.save_pretrained(save_directory, **kwargs)
         self.processor.save_pretrained(save_directory, **kwargs)

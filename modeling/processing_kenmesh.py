@@ -219,24 +219,25 @@ class KenMeSHProcessor(ProcessorMixin):
         return files
 
     @classmethod
-    def from_pretrained(
+    def from_pretrained(  # type: ignore[override]
         cls, pretrained_model_name_or_path: str | os.PathLike, **kwargs
     ) -> "KenMeSHProcessor":
         """Reads the tokenizer and whichever other parts the folder or Hub repository holds."""
-        processor = super().from_pretrained(pretrained_model_name_or_path, **kwargs)
         folder = Path(pretrained_model_name_or_path)
         if not folder.is_dir():
             options = {name: kwargs[name] for name in HUB_OPTIONS if name in kwargs}
             folder = Path(snapshot_download(str(pretrained_model_name_or_path), **options))
         missing = check_checksums(folder, [name for name in read_checksums(folder) if not is_weights(name)])
+        processor = super().from_pretrained(pretrained_model_name_or_path, **kwargs)
         if (folder / VOCABULARY_FILE).exists():
             processor._vocabulary = MeshVocabulary.from_pretrained(folder)
         if (folder / THRESHOLDS_NAME).exists():
             processor._thresholds = Thresholds.from_pretrained(folder)
-        if missing:
-            logger.warning(f"{folder} comes without its neighbour index ({', '.join(missing)}).")
-        elif KenMeSHCandidates.is_saved_in(folder):
-            processor._candidates = KenMeSHCandidates.from_pretrained(folder)
+        if KenMeSHCandidates.is_saved_in(folder):
+            try:
+                processor._candidates = KenMeSHCandidates.from_pretrained(folder)
+            except FileNotFoundError as error:
+                logger.warning(f"{folder} comes without its candidate index ({', '.join(missing) or error}).")
         processor._check_labels()
         return processor
 

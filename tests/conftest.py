@@ -63,5 +63,5 @@ def tiny_tagger() -> MeSHIndexingPipeline:
 def tiny_model(tiny_tagger: MeSHIndexingPipeline, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same tagger saved, as a complete model folder; tests must not change it."""
     folder = tmp_path_factory.mktemp("model")
-    tiny_tagger.save_pretrained(str(folder))
+    tiny_tagger.save_pretrained(folder)
     return folder

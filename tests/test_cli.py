@@ -1,15 +1,15 @@
 """The command line: help, exit codes, and one sentence instead of a traceback for whatever is wrong."""
 
 import json
+import runpy
 import shutil
-import subprocess
 import sys
 
 import pytest
 from tiny_model import UNSEEN
 from transformers import BertConfig, BertModel
 
-from kenmesh_hf import __version__, cli, training
+from kenmesh_hf import __version__, training
 from kenmesh_hf.articles import write_articles
 from kenmesh_hf.cli import COMMANDS, main
 from kenmesh_hf.prepare_options import PrepareOptions
@@ -184,10 +184,8 @@ def test_prepare_and_train_get_their_options(monkeypatch):
     assert calls.pop()[0][0] == training.TrainingOptions()
 
 
-def test_python_m_is_the_command():
-    done = subprocess.run(
-        [sys.executable, "-m", "kenmesh_hf", "tag", "--model", "no where", "--title", "a"],
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == cli.FAILED and done.stderr.startswith("kenmesh: error: ")
+def test_python_m_is_the_command(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["kenmesh", "tag", "--model", "no where", "--title", "a"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("kenmesh_hf", run_name="__main__")
+    assert ended.value.code == 1 and capsys.readouterr().err.startswith("kenmesh: error: ")

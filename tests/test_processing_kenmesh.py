@@ -151,9 +151,11 @@ def test_saved_and_loaded_gives_the_same(processor, tiny_model):
 def test_a_model_shared_without_its_index_still_reads_articles(tiny_model, tmp_path):
     shutil.copytree(tiny_model, tmp_path / "model")
     (tmp_path / "model" / "neighbours.safetensors").unlink()
-    loaded = KenMeSHProcessor.from_pretrained(tmp_path / "model")
-    assert loaded.candidates is None and loaded.vocabulary is not None
-    assert "candidate_ids" not in loaded(title=TITLES[0])
+    for _ in ("with checksums", "without"):
+        loaded = KenMeSHProcessor.from_pretrained(tmp_path / "model")
+        assert loaded.candidates is None and loaded.vocabulary is not None
+        assert "candidate_ids" not in loaded(title=TITLES[0])
+        (tmp_path / "model" / "checksums.json").unlink(missing_ok=True)
 
 
 def test_damaged_parts_are_named(tiny_model, tmp_path):
