@@ -11,12 +11,14 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix, load_npz, save_npz
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.preprocessing import normalize
 
 from kenmesh_hf.articles import Article
 from kenmesh_hf.label_sets import LabelSets, ScoredLabels
@@ -118,23 +120,29 @@ def tfidf_knn(corpus: Corpus) -> Ranking:
             index = vectorizer.fit_transform(train.texts).T.tocsr()
             labels = label_matrix(train.gold, len(corpus.vocabulary))
             seconds = time.process_time() - started
-            held_out = [vectorizer.transform(part.texts) @ index for part in (corpus.validation, corpus.test)]
+            held_out = [
+                greatest(vectorizer.transform(part.texts) @ index, max(NEIGHBOURS))
+                for part in (corpus.validation, corpus.test)
+            ]
             for k in NEIGHBOURS:
-                votes = [best_entries(nearest(similar, k) @ labels) for similar in held_out]
+                votes = [
+                    best_entries(normalize(greatest(similar, k), norm="l1") @ labels) for similar in held_out
+                ]
                 yield Ranking(*votes, seconds, {"neighbours": k, "trained_on": name})
 
     return choose(rankings(), corpus.validation.gold)
 
 
-def nearest(similarities: csr_matrix, k: int) -> csr_matrix:
-    """The k greatest numbers of each row, in shares of their sum."""
-    rows = []
-    for row in similarities:
-        best = np.argsort(-row.data, kind="stable")[:k]
-        rows.append((row.indices[best], row.data[best] / max(row.data[best].sum(), 1e-12)))
-    offsets = np.cumsum([0, *(len(columns) for columns, _ in rows)])
-    columns, values = (np.concatenate(parts) for parts in zip(*rows, strict=True))
-    return csr_matrix((values, columns, offsets), similarities.shape)
+def greatest(matrix: csr_matrix, k: int) -> csr_matrix:
+    """The k greatest numbers of each row."""
+    columns, values = [], []
+    for start, end in pairwise(matrix.indptr):
+        row = matrix.data[start:end]
+        best = np.argpartition(-row, k)[:k] if k < len(row) else np.arange(len(row))
+        columns.append(matrix.indices[start:end][best])
+        values.append(row[best])
+    offsets = np.cumsum([0, *map(len, columns)])
+    return csr_matrix((np.concatenate(values), np.concatenate(columns), offsets), matrix.shape)
 
 
 def omikuji(corpus: Corpus) -> Ranking:
@@ -228,11 +236,11 @@ def label_matrix(gold: LabelSets, num_labels: int) -> csr_matrix:
 def best_entries(matrix: csr_matrix) -> ScoredLabels:
     """The greatest positive entries of each row of `(articles, labels)`."""
     labels, scores = [], []
-    for row in matrix.tocsr():
-        best = np.argsort(-row.data, kind="stable")[:TOP_LABELS]
-        best = best[row.data[best] > 0]
-        labels.append(row.indices[best])
-        scores.append(row.data[best])
+    matrix = greatest(matrix.tocsr(), TOP_LABELS)
+    for start, end in pairwise(matrix.indptr):
+        positive = matrix.data[start:end] > 0
+        labels.append(matrix.indices[start:end][positive])
+        scores.append(matrix.data[start:end][positive])
     return ScoredLabels.from_lists(labels, scores)
 
 
