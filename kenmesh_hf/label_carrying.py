@@ -27,6 +27,8 @@ _LABEL_BIAS = "label_bias"
 def carry_candidates(candidates: KenMeSHCandidates, plan: "UpdatePlan") -> KenMeSHCandidates:
     """Candidates over the new labels; the indexed articles and their words stay as they are."""
     articles, own = _carry_articles(candidates.articles, candidates.associations.own, plan)
+    kept = plan.old_to_new >= 0
+    counts = np.bincount(plan.old_to_new[kept], candidates.label_counts[kept], len(plan.new))
     return KenMeSHCandidates(
         candidates.index,
         articles,
@@ -37,6 +39,8 @@ def carry_candidates(candidates: KenMeSHCandidates, plan: "UpdatePlan") -> KenMe
         len(plan.new),
         candidates.options,
         candidates.ranker,
+        None if len(articles) else counts,
+        candidates.num_articles,
     )
 
 
@@ -48,6 +52,8 @@ def _carry_articles(
     Where two labels of an article become one, their predictions add up: so they would have been fitted.
     """
     size = len(plan.new)
+    # A model shared without its index remembers no articles.
+    own = own if len(articles) else own[:0]
     owner = np.repeat(np.arange(len(articles)), np.diff(articles.offsets))
     labels = plan.old_to_new[articles.labels]
     kept = labels >= 0
