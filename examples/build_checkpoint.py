@@ -18,7 +18,8 @@ import torch
 import kenmesh_hf
 from kenmesh_hf.articles import read_articles
 from kenmesh_hf.evaluation import evaluate
-from kenmesh_hf.model_card import CARD, card_template, read_results, render_model_card, write_results
+from kenmesh_hf.hub import CARD
+from kenmesh_hf.model_card import card_template, read_results, render_model_card, write_results
 from kenmesh_hf.prepare import prepare
 from kenmesh_hf.prepare_options import PrepareOptions
 from kenmesh_hf.training import options_for, train
@@ -65,6 +66,9 @@ def halve(model: Path, out: Path):
     tagger.model.to(torch.float16)
     tagger.model.config.dtype = "float32"
     tagger.save_pretrained(out)
+    # The package has the code itself; a second copy would only drift.
+    for copy in out.glob("*_kenmesh.py"):
+        copy.unlink()
     config = out / "config.json"
     settings = json.loads(config.read_text(encoding="utf-8")) | {"dtype": "float32"}
     config.write_text(json.dumps(settings, separators=(",", ":")) + "\n", encoding="utf-8")

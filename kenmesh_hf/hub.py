@@ -22,11 +22,13 @@ from huggingface_hub.errors import (
 from .dataset_card import measure_candidates, parquet_files, render_dataset_card
 from .errors import InputError, KenMeSHError, MismatchError
 from .model_card import card_template, has_results_blocks, read_results, render_model_card
+from .modeling import checksums_kenmesh
 from .modeling.checksums_kenmesh import check_checksums, is_artefact, is_index
 
 logger = logging.getLogger(__name__)
 
 CARD = "README.md"
+CODE = Path(checksums_kenmesh.__file__).parent
 SHARED_SUFFIXES = (".json", ".py", ".md")
 TRAINING_FILES = ("trainer_state.json", "all_results.json", "train_results.json", "eval_results.json")
 # What a push may leave behind in the repository from an earlier one: parts that would no longer fit the rest.
@@ -92,7 +94,9 @@ def push(
     folder = Path(folder)
     names = _check_model_folder(folder)
     sent = [name for name in names if _is_shared(name) and (with_index or not is_index(name))]
-    contents: dict[str, Path | bytes] = {name: folder / name for name in sent}
+    # The bundled checkpoint has no code of its own: it stands in the package that has it.
+    contents: dict[str, Path | bytes] = {path.name: path for path in CODE.glob("*_kenmesh.py")}
+    contents |= {name: folder / name for name in sent}
     contents[CARD] = _model_card(folder, repo_id).encode()
     return _commit(
         contents,

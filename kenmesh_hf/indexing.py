@@ -13,11 +13,13 @@ from kenmesh_hf.modeling.candidates_kenmesh import (
     CandidateOptions,
     KenMeSHCandidates,
 )
+from kenmesh_hf.modeling.dense_neighbours_kenmesh import DenseNeighbours
 from kenmesh_hf.modeling.journals_kenmesh import JournalTable
 from kenmesh_hf.modeling.lexicon_kenmesh import Lexicon
 from kenmesh_hf.modeling.neighbours_kenmesh import (
     IndexedArticles,
     SparseNeighbours,
+    TermCounts,
     count_terms,
     hash_articles,
     pmid_number,
@@ -49,20 +51,23 @@ def build_candidates(
     vocabulary: MeshVocabulary,
     options: CandidateOptions | None = None,
     seed: int = 0,
+    word_vectors: tuple[Sequence[str], np.ndarray] | None = None,
 ) -> KenMeSHCandidates:
-    """Builds the neighbour index, journal table and lexicon of training articles.
+    """Builds the neighbour index, journal table, lexicon and word associations of training articles.
 
     Args:
         articles: Training articles and no others; those without a label of the vocabulary are left out.
         vocabulary: Labels, names, entry terms and hierarchy.
         options: What to propose; the defaults measured best.
         seed: Chooses the articles on which the order of candidates is learned.
+        word_vectors: Words and their vectors; the dense index needs them.
     """
+    options = options or CandidateOptions()
     labelled = _distinct([(article, label_ids(article, vocabulary)) for article in articles])
     if not labelled:
         raise InputError(
-            "None of the training articles carries a descriptor of this MeSH vocabulary; check that the articles "
-            "have MeSH headings and that the vocabulary is the right file."
+            "None of the training articles carries a descriptor of this MeSH vocabulary; check that the "
+            "articles have MeSH headings and that the vocabulary is the right file."
         )
     kept, labels = [article for article, _ in labelled], [given for _, given in labelled]
     titles = hash_words(article.title for article in kept)
@@ -73,7 +78,7 @@ def build_candidates(
     counts = count_terms(titles, abstracts)
     associations = build_associations(counts, hits, lexicon.labels[hits.terms], labels, len(vocabulary))
     candidates = KenMeSHCandidates(
-        SparseNeighbours.build(counts),
+        _build_index(counts, options, word_vectors),
         IndexedArticles.build([article.pmid for article in kept], hash_articles(titles, abstracts), labels),
         JournalTable.build([journal_of(article) for article in kept], labels),
         lexicon,
@@ -84,6 +89,22 @@ def build_candidates(
     )
     fit_ranker(candidates, kept, labels, seed)
     return candidates
+
+
+def _build_index(
+    counts: TermCounts, options: CandidateOptions, word_vectors: tuple[Sequence[str], np.ndarray] | None
+) -> SparseNeighbours | DenseNeighbours:
+    if options.index == "sparse":
+        return SparseNeighbours.build(counts)
+    if word_vectors is None:
+        raise InputError(
+            "The dense neighbour index is made of word vectors; give some, or use the sparse index."
+        )
+    words, vectors = word_vectors
+    hashed = hash_words(words)
+    # A word that the hashing divides or leaves out has no place in the index.
+    single = np.flatnonzero(np.diff(hashed.offsets) == 1)
+    return DenseNeighbours.build(counts, hashed.folded[hashed.offsets[single]], vectors[single])
 
 
 def _distinct(labelled: list[tuple[Article, np.ndarray]]) -> list[tuple[Article, np.ndarray]]:
@@ -129,7 +150,7 @@ def find_candidates(
 def fit_ranker(
     candidates: KenMeSHCandidates, articles: Sequence[Article], labels: Sequence[np.ndarray], seed: int = 0
 ) -> None:
-    """Learns which candidates to keep: a logistic regression on their evidence over a sample of training articles.
+    """Learns which candidates to keep: a logistic regression on the evidence of some training articles.
 
     Articles with an abstract are preferred, since those are what is tagged later.
     """
@@ -202,8 +223,8 @@ def check_no_leak(candidates: KenMeSHCandidates, held_out: Sequence[Article]) ->
     if leaked:
         names = ", ".join(str(article.pmid or repr(article.title[:40])) for article in leaked[:5])
         raise MismatchError(
-            f"{len(leaked)} held-out articles are in the candidate index (by PMID or text: {names}), so their labels "
-            "would leak; build the index from training articles only."
+            f"{len(leaked)} held-out articles are in the candidate index (by PMID or text: {names}), so their "
+            "labels would leak; build the index from training articles only."
         )
 
 

@@ -6,7 +6,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from safetensors.numpy import save_file
+import numpy as np
+from safetensors.numpy import load_file, save_file
 from tqdm.auto import tqdm
 
 from .articles import Article, PmidSet, read_articles
@@ -72,7 +73,7 @@ class _Preparation:
         vocabulary = read_vocabulary(self.options.mesh, self.options.mesh_trees)
         words = self._words(divide, vocabulary)
         vectors = self._vectors(divide, words)
-        processor = self._processor(divide, words, vocabulary)
+        processor = self._processor(words, vectors, vocabulary)
         rows = self._rows(processor)
         measured = self._measure(processor)
         report = build_report(
@@ -170,14 +171,23 @@ class _Preparation:
             if not article.pmid or article.pmid not in held_out:
                 yield f"{article.title} {article.abstract}"
 
-    def _processor(self, divide: Stage, words: Stage, vocabulary: MeshVocabulary) -> Stage:
+    def _indexed_vectors(self) -> tuple[list[str], np.ndarray] | None:
+        """Words with their vectors, if the neighbour index is made of them."""
+        if self.options.index != "dense":
+            return None
+        vocab = self._tokenizer().get_vocab()
+        return sorted(vocab, key=vocab.__getitem__), load_file(self.out / VECTORS_FILE)["vectors"]
+
+    def _processor(self, words: Stage, vectors: Stage, vocabulary: MeshVocabulary) -> Stage:
         options, target = self.options, self.out / PROCESSOR_FOLDER
 
         def work() -> dict[str, Any]:
             bar = tqdm(
                 self._articles("train"), "Indexing", sum(self.files["train"]), disable=not self.progress
             )
-            candidates = build_candidates(list(bar), vocabulary, options.candidate_options(), options.seed)
+            candidates = build_candidates(
+                list(bar), vocabulary, options.candidate_options(), options.seed, self._indexed_vectors()
+            )
             held_out = list(self._articles("validation", "test"))
             check_no_leak(candidates, held_out)
             processor = KenMeSHProcessor(
@@ -198,6 +208,8 @@ class _Preparation:
         limits = [options.max_title_words, options.max_abstract_words]
         proposing = asdict(options.candidate_options())
         inputs = [words.fingerprint, proposing, limits, options.seed, KenMeSHCandidates.FEATURES]
+        if options.index == "dense":
+            inputs.append(vectors.fingerprint)
         return self.stages.run("processor", inputs, [target], work)
 
     def _rows(self, processor: Stage) -> list[Stage]:

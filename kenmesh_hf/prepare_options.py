@@ -42,6 +42,7 @@ class PrepareOptions:
     vector_epochs: int = option(10, "passes over the texts when word vectors are trained")
     text: list[str] = option([], "more article files, whose texts only train word vectors")
     sources: list[str] = option(list(CandidateOptions().sources), "what proposes candidates")
+    index: str = option("sparse", "how neighbours are found: sparse (weighted words) or dense (FAISS)")
     neighbours: int = option(CandidateOptions().neighbours, "nearest training articles that vote")
     journal_threshold: float = option(
         CandidateOptions().journal_threshold,

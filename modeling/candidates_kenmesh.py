@@ -1,4 +1,4 @@
-"""Labels worth looking at for an article, with the evidence for each: neighbours ∪ journal ∪ terms in the text."""
+"""Labels worth looking at for an article, with evidence for each: neighbours ∪ journal ∪ terms ∪ words."""
 
 import json
 import os
@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 from safetensors.numpy import load_file, save_file
+from transformers.utils import logging
 
 from .associations_kenmesh import WordAssociations
+from .dense_neighbours_kenmesh import DenseNeighbours
 from .evidence_kenmesh import FEATURES, Evidence, LabelGraph
 from .journals_kenmesh import Journal, JournalTable
 from .lexicon_kenmesh import Hits, Lexicon
@@ -20,6 +22,9 @@ from .terms_kenmesh import HashedWords, hash_words, word_spans
 OPTIONS_FILE = "candidates.json"
 TABLES_FILE = "candidates.safetensors"
 NEIGHBOURS_FILE = "neighbours.safetensors"
+logger = logging.get_logger(__name__)
+
+INDEXES = ("sparse", "dense")
 SOURCES = ("neighbours", "journal", "terms", "words")
 
 
@@ -33,6 +38,9 @@ class CandidateOptions:
         words: How many labels that fit the article's words best are candidates.
         journal_threshold: A label with a greater share of the journal's articles is a candidate.
         max_candidates: The best candidates that are kept; None keeps all.
+        min_candidates: Where fewer are proposed, the most frequent labels fill up.
+        index: How neighbours are found: `"sparse"` by weighted words, `"dense"` as in the paper by mean word
+            vectors and FAISS.
     """
 
     sources: tuple[str, ...] = SOURCES
@@ -40,9 +48,13 @@ class CandidateOptions:
     words: int = 100
     journal_threshold: float = 0.5
     max_candidates: int | None = 500
+    min_candidates: int = 0
+    index: str = "sparse"
 
     def __post_init__(self):
         self.sources = tuple(self.sources)
+        if self.index not in INDEXES:
+            raise ValueError(f"There is no neighbour index {self.index!r}; choose from {', '.join(INDEXES)}.")
         if unknown := [source for source in self.sources if source not in SOURCES]:
             raise ValueError(
                 f"There is no candidate source {unknown[0]!r}; choose from {', '.join(SOURCES)}."
@@ -84,15 +96,15 @@ class KenMeSHCandidates:
     """Proposes labels for articles.
 
     An article that is itself in the index, known by its PMID or its words, never meets itself: it is no
-    neighbour of its own, and its counts are taken out of every table. So training articles get the numbers that
-    unseen ones would get.
+    neighbour of its own, and its counts are taken out of every table. So training articles get the numbers
+    that unseen ones would get.
     """
 
     FEATURES = FEATURES
 
     def __init__(
         self,
-        index: SparseNeighbours,
+        index: SparseNeighbours | DenseNeighbours,
         articles: IndexedArticles,
         journals: JournalTable,
         lexicon: Lexicon,
@@ -101,6 +113,8 @@ class KenMeSHCandidates:
         num_labels: int,
         options: CandidateOptions | None = None,
         ranker: np.ndarray | None = None,
+        label_counts: np.ndarray | None = None,
+        num_articles: int | None = None,
     ):
         self.index, self.articles, self.journals, self.lexicon = index, articles, journals, lexicon
         self.associations = associations
@@ -109,7 +123,11 @@ class KenMeSHCandidates:
         self.options = options or CandidateOptions()
         self.ranker = np.zeros(len(FEATURES) + 1, np.float32) if ranker is None else ranker
         self._graph = LabelGraph.from_edges(edges, num_labels)
-        self._counts = np.bincount(articles.labels, minlength=num_labels).astype(np.float64)
+        # A model shared without its index still knows how frequent each label was.
+        if label_counts is None:
+            label_counts = np.bincount(articles.labels, minlength=num_labels)
+        self.label_counts = label_counts.astype(np.int64)
+        self.num_articles = len(articles) if num_articles is None else num_articles
 
     def __call__(
         self,
@@ -162,7 +180,7 @@ class KenMeSHCandidates:
         predicted: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Candidates of one article and their numbers."""
-        prior = (self._counts - own_counts + 0.5) / (len(self.articles) - len(own) + 1)
+        prior = (self.label_counts - own_counts + 0.5) / (self.num_articles - len(own) + 1)
         voted, lengths = self.articles.labels_of(neighbours[0])
         given, counts, size = self._journal_counts(journal, own, own_counts)
         named = self.lexicon.labels[hits.terms].astype(np.int64)
@@ -177,6 +195,8 @@ class KenMeSHCandidates:
         if "words" in sources and self.options.words < self.num_labels:
             best = np.argpartition(-predicted, self.options.words)[: self.options.words]
             proposed[best[predicted[best] > 0]] = True
+        if self.options.min_candidates > proposed.sum():
+            proposed[np.argsort(-(prior + proposed), kind="stable")[: self.options.min_candidates]] = True
         evidence = Evidence(np.flatnonzero(proposed), prior, self._graph)
         evidence.add_votes(voted, lengths, neighbours[1])
         evidence.add_journal(given, counts, size)
@@ -228,9 +248,9 @@ class KenMeSHCandidates:
             most: How many neighbours are named for a label.
 
         Returns:
-            For each label the nearest training articles that carry it (`neighbours`: PMID and similarity), its
-            share of the journal's articles (`journal`, None for an unknown journal) and the term found in the
-            text (`term`: text, field, start and end, None if there is none).
+            For each label the nearest training articles that carry it (`neighbours`: PMID and similarity),
+            its share of the journal's articles (`journal`, None for an unknown journal) and the term found in
+            the text (`term`: text, field, start and end, None if there is none).
         """
         words = hash_words([title]), hash_words([abstract])
         own = self.articles.find([pmid], hash_articles(*words))
@@ -292,7 +312,14 @@ class KenMeSHCandidates:
         tables = {
             f"{name}.{key}": value for name, part in parts.items() for key, value in part.tensors.items()
         }
-        tables |= {"edges": self.edges.astype(np.uint32), "ranker": self.ranker.astype(np.float32)}
+        tables |= {
+            "edges": self.edges.astype(np.uint32),
+            "ranker": self.ranker.astype(np.float32),
+            "label_counts": self.label_counts.astype(np.uint32),
+            "num_articles": np.array([self.num_articles], np.uint32),
+        }
+        if isinstance(self.index, DenseNeighbours):
+            self.index.save_index(folder)
         parts = {"index": self.index, "articles": self.articles}
         stored = {
             f"{name}.{key}": value for name, part in parts.items() for key, value in part.tensors.items()
@@ -311,22 +338,47 @@ class KenMeSHCandidates:
         num_labels, features = settings.pop("num_labels"), settings.pop("features")
         if tuple(features) != FEATURES:
             raise ValueError(
-                f"{folder / OPTIONS_FILE} lists other numbers for a candidate than this version computes; build the candidates again."
+                f"{folder / OPTIONS_FILE} lists other numbers for a candidate than this version computes; "
+                "build the candidates again."
             )
         tables = load_file(folder / TABLES_FILE)
-        stored = load_file(folder / NEIGHBOURS_FILE)
+        options = CandidateOptions(**settings)
+        index, articles = cls._load_index(folder, options)
 
         def part(tensors: dict[str, np.ndarray], name: str) -> dict[str, np.ndarray]:
             return {key.removeprefix(name): value for key, value in tensors.items() if key.startswith(name)}
 
         return cls(
-            SparseNeighbours(part(stored, "index.")),
-            IndexedArticles(part(stored, "articles.")),
+            index,
+            articles,
             JournalTable(part(tables, "journals.")),
             Lexicon(part(tables, "lexicon.")),
             WordAssociations(part(tables, "words.")),
             tables["edges"].astype(np.int64),
             num_labels,
-            CandidateOptions(**settings),
+            options,
             tables["ranker"],
+            tables["label_counts"],
+            int(tables["num_articles"][0]),
         )
+
+    @classmethod
+    def _load_index(
+        cls, folder: Path, options: CandidateOptions
+    ) -> tuple[SparseNeighbours | DenseNeighbours, IndexedArticles]:
+        """The neighbour index and what is remembered of its articles; empty for a model without them."""
+        if not (folder / NEIGHBOURS_FILE).exists():
+            logger.warning_once(
+                f"{folder} has no neighbour index: candidates come from the other sources only."
+            )
+            nothing = hash_words([])
+            empty = SparseNeighbours.build(count_terms(nothing, nothing))
+            return empty, IndexedArticles.build([], np.zeros(0, np.uint64), [])
+        stored = load_file(folder / NEIGHBOURS_FILE)
+        index, articles = ({}, {})
+        for key, value in stored.items():
+            kind, _, name = key.partition(".")
+            (index if kind == "index" else articles)[name] = value
+        if options.index == "dense":
+            return DenseNeighbours.load(index, folder), IndexedArticles(articles)
+        return SparseNeighbours(index), IndexedArticles(articles)

@@ -17,7 +17,7 @@ _DROPPED = {"the", "and"}
 
 
 def journal_key(name: str) -> int:
-    """Hash of a journal's name, blind to case, punctuation, "The", "&" and to subtitle or place of printing."""
+    """Hash of a journal's name, blind to case, punctuation, "The", "&", subtitle and place of printing."""
     text = normalize(name)
     words = _WORD.findall(_ASIDE.sub(" ", text)) or _WORD.findall(text)
     return hash_text(" ".join(word for word in words if word not in _DROPPED))
@@ -45,11 +45,20 @@ class JournalTable:
         self.labels = tensors["labels"]
         self.counts = tensors["counts"]
 
+    @property
+    def names(self) -> list[str]:
+        """The longest name of each journal that its first training article gives: the title."""
+        return self.tensors["names"].tobytes().decode("utf-8").splitlines()
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
     @classmethod
     def build(cls, journals: Iterable[Journal], labels: Sequence[np.ndarray]) -> "JournalTable":
         """Counts labels by journal; articles whose journals share any name belong to the same one."""
         numbers: dict[int, int] = {}
         sizes: list[int] = []
+        names: list[str] = []
         pairs = []
         for journal, given in zip(journals, labels, strict=True):
             keys = [journal_key(name) for name in journal_names(journal)]
@@ -58,6 +67,7 @@ class JournalTable:
             number = next((numbers[key] for key in keys if key in numbers), len(sizes))
             if number == len(sizes):
                 sizes.append(0)
+                names.append(" ".join(max(journal_names(journal), key=len).split()))
             sizes[number] += 1
             for key in keys:
                 numbers.setdefault(key, number)
@@ -75,6 +85,7 @@ class JournalTable:
                     np.uint16 if cell.size and (cell & 0xFFFFFFFF).max() < 1 << 16 else np.uint32
                 ),
                 "counts": np.minimum(counts, 0xFFFF).astype(np.uint16),
+                "names": np.frombuffer("\n".join(names).encode("utf-8"), np.uint8),
             }
         )
 

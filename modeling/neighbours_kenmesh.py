@@ -7,7 +7,7 @@ import numpy as np
 
 from .terms_kenmesh import HashedWords, mix
 
-# Postings hold the square root of a weight in one byte: fine steps where most weights are, coarse where few are.
+# Postings hold the square root of a weight in one byte: fine steps for small weights, which most are.
 _WEIGHTS = ((np.arange(256) / 255) ** 2).astype(np.float64)
 TITLE_WEIGHT = 2
 IDF_POWER = 1.5
@@ -48,7 +48,7 @@ def count_terms(titles: HashedWords, abstracts: HashedWords) -> TermCounts:
 
 
 def hash_articles(titles: HashedWords, abstracts: HashedWords) -> np.ndarray:
-    """A hash of each article's words in their order, blind to case, punctuation and spacing, `(articles,)`."""
+    """Hash of each article's words in their order, blind to case, punctuation and spacing, `(articles,)`."""
     total = np.zeros(len(titles.offsets) - 1, np.uint64)
     for salt, words in ((np.uint64(1), titles), (np.uint64(2), abstracts)):
         length = np.diff(words.offsets)
@@ -78,7 +78,7 @@ class SparseNeighbours:
 
     @classmethod
     def build(cls, counts: TermCounts, min_documents: int = 2, max_terms: int = 64) -> "SparseNeighbours":
-        """Indexes articles; a word met in fewer than `min_documents` of them cannot join two articles and is left out."""
+        """Indexes articles; words in fewer than `min_documents` of them join no two and are left out."""
         size = len(counts.offsets) - 1
         terms, column, frequency = np.unique(counts.hashes, return_inverse=True, return_counts=True)
         document = np.repeat(np.arange(size), np.diff(counts.offsets))
@@ -87,7 +87,7 @@ class SparseNeighbours:
         weight = (1 + np.log(counts.counts)) * idf[column]
         square = np.bincount(document, np.where(known[column], weight**2, 0), minlength=size)
         # A title alone is short and would be near to everything it shares one word with.
-        norm = np.sqrt(square + LENGTH_DAMPING * square.mean())
+        norm = np.sqrt(square + LENGTH_DAMPING * square.sum() / max(size, 1))
         keep = known[column]
         column, document, weight = column[keep], document[keep], weight[keep]
         weight /= norm[document]
