@@ -141,7 +141,7 @@ class Evidence:
         is_name: np.ndarray,
         lengths: np.ndarray,
     ) -> None:
-        """The most telling terms of each label, with what they say about its parents and children; `(hits,)` each."""
+        """The most telling terms of each label, and what they say about its relatives; `(hits,)` each."""
         for name, place in (("term_title", TITLE), ("term_abstract", ABSTRACT), ("term_inside", INSIDE)):
             here = places == place
             self[name] = self._greatest(labels[here], precisions[here])

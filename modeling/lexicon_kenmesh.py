@@ -32,7 +32,7 @@ class Hits(NamedTuple):
 
 
 class Spans(NamedTuple):
-    """Occurrences of terms in texts: text, first word, number of words, term, and whether a longer term holds it."""
+    """Occurrences of terms: text, first word, number of words, term, and whether a longer term holds it."""
 
     texts: np.ndarray
     starts: np.ndarray
@@ -147,7 +147,7 @@ class Lexicon:
         return Hits(key // (3 * len(self.hashes)), key // 3 % len(self.hashes), key % 3, counts)
 
     def learn(self, hits: Hits, assigned: np.ndarray) -> None:
-        """Counts over training articles how often a term occurs and how often its descriptor was assigned then.
+        """Counts over training articles how often a term occurs and how often its label is assigned then.
 
         Args:
             hits: Terms found in the training articles.
@@ -171,7 +171,7 @@ class Lexicon:
 
         Args:
             hits: Terms found.
-            own: How many indexed articles are the hit's article itself; their counts are taken out, `(hits,)`.
+            own: How many indexed articles are the hit's article itself; they are not counted, `(hits,)`.
             own_assigned: How many of them carry the term's label, `(hits,)`.
         """
         places, terms = hits.places, hits.terms
@@ -193,7 +193,7 @@ def _hash_phrases(phrases: list[str]) -> np.ndarray:
 
 
 def _arrange(hashes: np.ndarray, labels: np.ndarray, names: np.ndarray, lengths: np.ndarray) -> dict:
-    """Sorts terms by hash, each (hash, label) once; an entry term gives way to another label's preferred name."""
+    """Sorts terms by hash, each (hash, label) once; an entry term gives way to another label's name."""
     order = np.lexsort((-names, labels, hashes))
     hashes, labels, names, lengths = (part[order] for part in (hashes, labels, names, lengths))
     first = np.ones(len(hashes), bool)

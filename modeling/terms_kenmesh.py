@@ -20,8 +20,8 @@ _GREEK = str.maketrans(
     dict(
         zip(
             "αβγδεζηθικλμνξοπρσςτυφχψω",
-            """alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma sigma tau
-            upsilon phi chi psi omega""".split(),
+            """alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron
+            pi rho sigma sigma tau upsilon phi chi psi omega""".split(),
             strict=True,
         )
     )
@@ -32,8 +32,8 @@ _IRREGULAR = {
     "criteria": "criterion", "phenomena": "phenomenon", "viscera": "viscus", "genera": "genus",
 }  # fmt: skip
 # British and American spelling, then the endings in which plural and singular differ: larva/larvae,
-# bacterium/bacteria, nucleus/nuclei, virus/viruses, therapy/therapies, diagnosis/diagnoses. Both sides are folded,
-# so a folded form need not be a word.
+# bacterium/bacteria, nucleus/nuclei, virus/viruses, therapy/therapies, diagnosis/diagnoses. Both sides are
+# folded, so a folded form need not be a word.
 _RULES = (
     (re.compile(r"ae$"), "a"),
     (re.compile(r"ae|oe"), "e"),
@@ -84,7 +84,7 @@ def is_acronym(word: str) -> bool:
 
 
 class _Words(dict[str, int]):
-    """Word → row of its hashes, filled as words are met: folding a word costs far more than finding it again."""
+    """Word → row of its hashes, filled as words are met: folding costs far more than finding again."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -136,7 +136,7 @@ def hash_words(texts: Iterable[str]) -> HashedWords:
 
 
 def mix(values: np.ndarray) -> np.ndarray:
-    """Scrambles 64-bit values so that every input bit moves every output bit (the finaliser of SplitMix64)."""
+    """Scrambles 64-bit values so that each input bit moves all output bits (the finaliser of SplitMix64)."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return values ^ (values >> np.uint64(31))
