@@ -19,9 +19,16 @@ from . import find_model
 from .articles import Article, ReadReport, read_articles
 from .errors import InputError
 from .indexing import journal_of, label_ids
-from .modeling.associations_kenmesh import WordAssociations
+from .modeling.associations_kenmesh import WordAssociations, code, pack_left_out
 from .modeling.candidates_kenmesh import KenMeSHCandidates
-from .modeling.journals_kenmesh import Journal, JournalTable, journal_key, journal_names
+from .modeling.journals_kenmesh import (
+    Journal,
+    JournalTable,
+    journal_key,
+    journal_names,
+    main_name,
+    pack_names,
+)
 from .modeling.lexicon_kenmesh import Hits, Lexicon
 from .modeling.neighbours_kenmesh import (
     IDF_POWER,
@@ -215,7 +222,7 @@ def grow_journals(
 ) -> JournalTable:
     """Adds the labels of new articles to the counts of their journals; unknown journals join."""
     numbers = dict(zip(table.keys.tolist(), table.journals.tolist(), strict=True))
-    sizes = table.sizes.tolist()
+    sizes, names = table.sizes.tolist(), table.names
     old = np.repeat(np.arange(len(sizes)), np.diff(table.offsets)) << 32 | table.labels.astype(np.int64)
     cells, amounts = [old], [table.counts.astype(np.int64)]
     for journal, given in zip(journals, labels, strict=True):
@@ -225,6 +232,7 @@ def grow_journals(
         number = next((numbers[key] for key in keys if key in numbers), len(sizes))
         if number == len(sizes):
             sizes.append(0)
+            names.append(main_name(journal))
         sizes[number] += 1
         for key in keys:
             numbers.setdefault(key, number)
@@ -241,6 +249,7 @@ def grow_journals(
             "offsets": np.searchsorted(cell >> 32, np.arange(len(sizes) + 1)).astype(np.uint32),
             "labels": given.astype(np.uint16 if given.max(initial=0) < 1 << 16 else np.uint32),
             "counts": np.minimum(counts, 0xFFFF).astype(np.uint16),
+            "names": pack_names(names),
         }
     )
 
@@ -262,12 +271,8 @@ def _grow_associations(
     """New articles had no part in the fit: nothing is to be taken out of what it predicts for them."""
     fitted = old.associations
     inputs = fitted.inputs(counts, hits, old.lexicon.labels[hits.terms])
-    own = [fitted.predict(inputs, row, old.num_labels)[given] for row, given in enumerate(labels)]
-    tensors = {
-        "leverages": np.append(fitted.leverages, np.zeros(len(labels), np.float16)),
-        "own": np.concatenate([fitted.own, *own]).astype(np.float16),
-    }
-    return WordAssociations(fitted.tensors | tensors)
+    left_out = [code(fitted.predict(inputs, row, old.num_labels)) for row in range(len(labels))]
+    return WordAssociations(fitted.tensors | pack_left_out(fitted.left_out() + left_out, old.num_labels))
 
 
 def add_to_model_folder(

@@ -223,8 +223,8 @@ def check_no_leak(candidates: KenMeSHCandidates, held_out: Sequence[Article]) ->
     if leaked:
         names = ", ".join(str(article.pmid or repr(article.title[:40])) for article in leaked[:5])
         raise MismatchError(
-            f"{len(leaked)} held-out articles are in the candidate index (by PMID or text: {names}), so their "
-            "labels would leak; build the index from training articles only."
+            f"{len(leaked)} held-out articles are in the candidate index (by PMID or text: {names}): their "
+            "labels would leak. Build the index from training articles only."
         )
 
 

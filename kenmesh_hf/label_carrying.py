@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from .modeling.associations_kenmesh import WordAssociations
+from .modeling.associations_kenmesh import WordAssociations, label_type, pack_left_out
 from .modeling.candidates_kenmesh import KenMeSHCandidates
 from .modeling.configuration_kenmesh import KenMeSHConfig
 from .modeling.journals_kenmesh import JournalTable
@@ -26,7 +26,7 @@ _LABEL_BIAS = "label_bias"
 
 def carry_candidates(candidates: KenMeSHCandidates, plan: "UpdatePlan") -> KenMeSHCandidates:
     """Candidates over the new labels; the indexed articles and their words stay as they are."""
-    articles, own = _carry_articles(candidates.articles, candidates.associations.own, plan)
+    articles = _carry_articles(candidates.articles, plan)
     kept = plan.old_to_new >= 0
     counts = np.bincount(plan.old_to_new[kept], candidates.label_counts[kept], len(plan.new))
     return KenMeSHCandidates(
@@ -34,7 +34,7 @@ def carry_candidates(candidates: KenMeSHCandidates, plan: "UpdatePlan") -> KenMe
         articles,
         _carry_journals(candidates.journals, plan),
         _carry_lexicon(candidates.lexicon, plan),
-        _carry_associations(candidates.associations, own, plan),
+        _carry_associations(candidates.associations, plan),
         plan.new.edges(),
         len(plan.new),
         candidates.options,
@@ -44,24 +44,16 @@ def carry_candidates(candidates: KenMeSHCandidates, plan: "UpdatePlan") -> KenMe
     )
 
 
-def _carry_articles(
-    articles: IndexedArticles, own: np.ndarray, plan: "UpdatePlan"
-) -> tuple[IndexedArticles, np.ndarray]:
-    """Labels of the indexed articles, each once an article, and the left-out predictions beside them.
-
-    Where two labels of an article become one, their predictions add up: so they would have been fitted.
-    """
+def _carry_articles(articles: IndexedArticles, plan: "UpdatePlan") -> IndexedArticles:
+    """Labels of the indexed articles, each once an article."""
     size = len(plan.new)
-    # A model shared without its index remembers no articles.
-    own = own if len(articles) else own[:0]
     owner = np.repeat(np.arange(len(articles)), np.diff(articles.offsets))
     labels = plan.old_to_new[articles.labels]
     kept = labels >= 0
-    cells, place = np.unique(owner[kept] * size + labels[kept], return_inverse=True)
-    sums = np.bincount(place, own[kept].astype(np.float64), len(cells))
+    cells = np.unique(owner[kept] * size + labels[kept])
     offsets = np.searchsorted(cells // size, np.arange(len(articles) + 1))
-    tensors = {"labels": (cells % size).astype(_label_type(size)), "offsets": offsets.astype(np.uint32)}
-    return IndexedArticles(articles.tensors | tensors), sums.astype(np.float16)
+    tensors = {"labels": (cells % size).astype(label_type(size)), "offsets": offsets.astype(np.uint32)}
+    return IndexedArticles(articles.tensors | tensors)
 
 
 def _carry_journals(journals: JournalTable, plan: "UpdatePlan") -> JournalTable:
@@ -75,7 +67,7 @@ def _carry_journals(journals: JournalTable, plan: "UpdatePlan") -> JournalTable:
     counts = np.minimum(counts, journals.sizes[cells // size])
     tensors = {
         "offsets": np.searchsorted(cells // size, np.arange(len(journals.sizes) + 1)).astype(np.uint32),
-        "labels": (cells % size).astype(_label_type(size)),
+        "labels": (cells % size).astype(label_type(size)),
         "counts": np.minimum(counts, 0xFFFF).astype(np.uint16),
     }
     return JournalTable(journals.tensors | tensors)
@@ -101,9 +93,7 @@ def _carry_lexicon(lexicon: Lexicon, plan: "UpdatePlan") -> Lexicon:
     return Lexicon(tensors)
 
 
-def _carry_associations(
-    associations: WordAssociations, own: np.ndarray, plan: "UpdatePlan"
-) -> WordAssociations:
+def _carry_associations(associations: WordAssociations, plan: "UpdatePlan") -> WordAssociations:
     """Words and terms with their weights for the labels that stay; new labels have none.
 
     Where two labels become one, both have their weights side by side: ridge regression is linear in what it
@@ -118,23 +108,23 @@ def _carry_associations(
     kept = (labels >= 0) & columns[column]
     place = (np.cumsum(columns) - 1)[column[kept]]
     tensors = associations.tensors
+    left_out = []
+    for given, values in associations.left_out():
+        carried = plan.old_to_new[given]
+        left_out.append((carried[carried >= 0], values[carried >= 0]))
     return WordAssociations(
         tensors
+        | pack_left_out(left_out, len(plan.new))
         | {
             "terms": terms[stays].astype(np.uint32),
             "idf": tensors["idf"][columns[:-1]],
             "scales": tensors["scales"][columns],
             "offsets": np.searchsorted(place, np.arange(columns.sum() + 1)).astype(np.uint32),
-            "labels": labels[kept].astype(_label_type(len(plan.new))),
+            "labels": labels[kept].astype(label_type(len(plan.new))),
             "weights": tensors["weights"][kept],
-            "own": own,
             "num_labels": np.array([len(plan.new)], np.int64),
         }
     )
-
-
-def _label_type(size: int) -> type:
-    return np.uint16 if size <= 1 << 16 else np.uint32
 
 
 def carry_thresholds(thresholds: Thresholds, plan: "UpdatePlan") -> Thresholds:

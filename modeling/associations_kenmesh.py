@@ -1,4 +1,4 @@
-"""What the words of an article alone say about its labels: a sparse linear model over words and terms found."""
+"""What the words of an article alone say about its labels: a sparse linear model over words and terms."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -6,17 +6,19 @@ from typing import NamedTuple
 import numpy as np
 
 from .lexicon_kenmesh import INSIDE, Hits
-from .neighbours_kenmesh import IndexedArticles, TermCounts
+from .neighbours_kenmesh import TermCounts
 
-# The square root of a weight's size in seven bits, its sign in the eighth: small weights keep their precision.
+# The square root of a weight's size in seven bits, its sign in the eighth: small weights stay precise.
 _STEPS = np.arange(256, dtype=np.uint8).view(np.int8) / 127
 _WEIGHTS = np.sign(_STEPS) * _STEPS**2
+# Predictions are kept between these: what is smaller says nothing, and would take most of the room.
+LEAST, MOST = 0.02, 2.0
 TERM_NORM = 0.7
 CONSTANT = 0.3
 
 
 class Inputs(NamedTuple):
-    """Inputs of the linear model for a batch of articles: column and value of each, `(inputs,)`, with offsets."""
+    """Inputs of the linear model for a batch of articles: column and value of each, with offsets."""
 
     columns: np.ndarray
     values: np.ndarray
@@ -26,8 +28,8 @@ class Inputs(NamedTuple):
 class WordAssociations:
     """Ridge regression from weighted words and terms to labels, with its small weights left out.
 
-    What would be predicted for a training article had it been left out of the fit follows from its leverage and
-    is kept for the labels it carries, so that it gets the numbers that an unseen article would get.
+    For a training article the prediction of a model that was fitted without it is stored: so it gets the
+    numbers that an unseen one would get, for the labels it carries and for all others alike.
 
     Args:
         tensors: The arrays of `pack`, as they are stored.
@@ -42,8 +44,9 @@ class WordAssociations:
         self.offsets = tensors["offsets"].astype(np.int64)
         self.labels = tensors["labels"]
         self.weights = tensors["weights"].view(np.uint8)
-        self.leverages = tensors["leverages"]
-        self.own = tensors["own"]
+        self.left_out_offsets = tensors["left_out_offsets"].astype(np.int64)
+        self.left_out_labels = tensors["left_out_labels"]
+        self.left_out_values = tensors["left_out_values"]
         self._column_of_term = np.full(int(tensors["num_labels"][0]), -1)
         self._column_of_term[self.terms] = len(self.words) + np.arange(len(self.terms))
 
@@ -81,21 +84,41 @@ class WordAssociations:
         spans = [slice(*pair) for pair in zip(starts.tolist(), ends.tolist(), strict=True)]
         labels = np.concatenate([self.labels[span] for span in spans])
         weights = _WEIGHTS[np.concatenate([self.weights[span] for span in spans])]
-        return np.bincount(labels, weights * np.repeat(values, ends - starts), size)
+        predicted = np.bincount(labels, weights * np.repeat(values, ends - starts), size)
+        return np.where(predicted < LEAST, 0, np.minimum(predicted, MOST))
 
-    def leave_out(self, predicted: np.ndarray, own: np.ndarray, articles: IndexedArticles) -> np.ndarray:
-        """Prediction for a training article as it would be without it.
+    def leave_out(self, predicted: np.ndarray, own: np.ndarray) -> np.ndarray:
+        """Prediction for an article that may itself be a training article.
 
         Args:
             predicted: Of `predict`.
-            own: The indexed articles that are this article itself.
-            articles: What is indexed.
+            own: The indexed articles that are this article itself; what is stored for them replaces it.
         """
-        for number in own:
-            predicted = predicted / (1 - float(self.leverages[number]))
-            span = slice(articles.offsets[number], articles.offsets[number + 1])
-            predicted[articles.labels[span]] = self.own[span]
-        return predicted
+        if not len(own):
+            return predicted
+        stored = np.zeros((len(own), len(predicted)))
+        for row, number in zip(stored, own, strict=True):
+            span = slice(self.left_out_offsets[number], self.left_out_offsets[number + 1])
+            row[self.left_out_labels[span]] = MOST * (self.left_out_values[span] / 255.0) ** 2
+        return stored.min(0)
+
+    def left_out(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """What is stored for each training article: labels and coded values."""
+        spans = [
+            slice(*span) for span in zip(self.left_out_offsets[:-1], self.left_out_offsets[1:], strict=True)
+        ]
+        return [(self.left_out_labels[span], self.left_out_values[span]) for span in spans]
+
+    def slim(self, most: int) -> "WordAssociations":
+        """The same model with the highest predictions of each training article only, for sharing.
+
+        Training needs all of them; what is left still keeps an indexed article from meeting itself.
+        """
+        kept = []
+        for labels, values in self.left_out():
+            best = np.sort(np.argsort(-values.astype(np.int64), kind="stable")[:most])
+            kept.append((labels[best], values[best]))
+        return WordAssociations(self.tensors | pack_left_out(kept, int(self.tensors["num_labels"][0])))
 
     @classmethod
     def pack(
@@ -104,8 +127,7 @@ class WordAssociations:
         terms: np.ndarray,
         idf: np.ndarray,
         entries: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]],
-        leverages: np.ndarray,
-        own: np.ndarray,
+        left_out: Sequence[tuple[np.ndarray, np.ndarray]],
         num_labels: int,
     ) -> "WordAssociations":
         """Stores a fitted model.
@@ -115,8 +137,7 @@ class WordAssociations:
             terms: Labels whose terms are inputs.
             idf: Weight of each input but the constant.
             entries: Columns, labels and weights of what is kept.
-            leverages: Leverage of each training article.
-            own: For each training article and each of its labels the prediction without the article.
+            left_out: For each training article what a model fitted without it predicts, as `code` gives it.
             num_labels: Number of labels.
         """
         empty = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
@@ -134,13 +155,37 @@ class WordAssociations:
                 "idf": idf.astype(np.float32),
                 "scales": scales.astype(np.float32),
                 "offsets": np.searchsorted(column, np.arange(width + 1)).astype(np.uint32),
-                "labels": label.astype(np.uint16 if num_labels <= 1 << 16 else np.uint32),
+                "labels": label.astype(label_type(num_labels)),
                 "weights": np.round(np.sign(share) * np.sqrt(np.abs(share)) * 127).astype(np.int8),
-                "leverages": leverages.astype(np.float16),
-                "own": own.astype(np.float16),
+                **pack_left_out(left_out, num_labels),
                 "num_labels": np.array([num_labels], np.int64),
             }
         )
+
+
+def label_type(num_labels: int) -> type:
+    """Smallest type that holds a label."""
+    return np.uint16 if num_labels <= 1 << 16 else np.uint32
+
+
+def code(predicted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A prediction of `predict` as it is stored: its labels, and its values in one byte each."""
+    labels = np.flatnonzero(predicted)
+    values = np.round(255 * np.sqrt(predicted[labels] / MOST)).astype(np.uint8)
+    return labels.astype(label_type(len(predicted))), values
+
+
+def pack_left_out(
+    left_out: Sequence[tuple[np.ndarray, np.ndarray]], num_labels: int
+) -> dict[str, np.ndarray]:
+    """The stored arrays of what `code` gives for each training article."""
+    labels = [np.zeros(0, label_type(num_labels)), *(labels for labels, _ in left_out)]
+    values = [np.zeros(0, np.uint8), *(values for _, values in left_out)]
+    return {
+        "left_out_offsets": np.cumsum([0, *map(len, labels[1:])]).astype(np.uint32),
+        "left_out_labels": np.concatenate(labels).astype(label_type(num_labels)),
+        "left_out_values": np.concatenate(values),
+    }
 
 
 def _unit(values: np.ndarray, rows: np.ndarray, size: int) -> np.ndarray:

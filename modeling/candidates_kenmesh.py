@@ -156,7 +156,7 @@ class KenMeSHCandidates:
         for row in range(len(titles)):
             own_counts = np.bincount(self.articles.labels_of(own[row])[0], minlength=self.num_labels)
             predicted = self.associations.predict(inputs, row, self.num_labels)
-            predicted = self.associations.leave_out(predicted, own[row], self.articles)
+            predicted = self.associations.leave_out(predicted, own[row])
             found, numbers = self._weigh(
                 own[row],
                 own_counts,

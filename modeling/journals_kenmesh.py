@@ -29,6 +29,16 @@ def journal_names(journal: Journal) -> list[str]:
     return [name for name in names if name and _WORD.search(name)]
 
 
+def main_name(journal: Journal) -> str:
+    """The longest name of a journal: its title."""
+    return " ".join(max(journal_names(journal), key=len).split())
+
+
+def pack_names(names: Sequence[str]) -> np.ndarray:
+    """Names as the bytes in which they are stored, a line each."""
+    return np.frombuffer("\n".join(names).encode("utf-8"), np.uint8)
+
+
 class JournalTable:
     """Label counts of each journal in the training articles.
 
@@ -47,7 +57,7 @@ class JournalTable:
 
     @property
     def names(self) -> list[str]:
-        """The longest name of each journal that its first training article gives: the title."""
+        """The title of each journal, as its first training article gives it."""
         return self.tensors["names"].tobytes().decode("utf-8").splitlines()
 
     def __len__(self) -> int:
@@ -67,7 +77,7 @@ class JournalTable:
             number = next((numbers[key] for key in keys if key in numbers), len(sizes))
             if number == len(sizes):
                 sizes.append(0)
-                names.append(" ".join(max(journal_names(journal), key=len).split()))
+                names.append(main_name(journal))
             sizes[number] += 1
             for key in keys:
                 numbers.setdefault(key, number)
@@ -85,7 +95,7 @@ class JournalTable:
                     np.uint16 if cell.size and (cell & 0xFFFFFFFF).max() < 1 << 16 else np.uint32
                 ),
                 "counts": np.minimum(counts, 0xFFFF).astype(np.uint16),
-                "names": np.frombuffer("\n".join(names).encode("utf-8"), np.uint8),
+                "names": pack_names(names),
             }
         )
 
