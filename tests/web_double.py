@@ -49,7 +49,6 @@ class TaggerDouble:
         self.batches: list[int] = []
         vocabulary = make_vocabulary()
         journals = JournalTable.build(JOURNALS, [np.array([2])] * len(JOURNALS))
-        journals.names = list(JOURNALS)
         self.processor = SimpleNamespace(
             vocabulary=vocabulary,
             thresholds=Thresholds(0.4, presets={"precision": 0.7, "recall": 0.06}),
