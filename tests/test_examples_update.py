@@ -1,0 +1,58 @@
+"""The example of a new MeSH year on invented articles: the new descriptor is learned, the old ones stay."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from tiny import tiny_articles, tiny_vocabulary
+
+from kenmesh_hf import load
+from kenmesh_hf.articles import Article, Heading, write_articles
+from kenmesh_hf.modeling.vocabulary_kenmesh import MeshVocabulary
+
+SCRIPT = Path(__file__).parent.parent / "examples" / "finetune_new_mesh_year.py"
+NEW = ("D999999", "Zorvexin Fever", (), ("C06.900",))
+
+
+def write_new_year(path: Path) -> Path:
+    old = tiny_vocabulary()
+    columns = (old.uis, old.names, old.entry_terms, old.tree_numbers)
+    columns = ([*column, value] for column, value in zip(columns, NEW, strict=True))
+    path.write_text(MeshVocabulary(*columns, year=2025).to_table(), encoding="utf-8")
+    return path
+
+
+def articles(count: int, seed: int, first_pmid: int) -> list[Article]:
+    """Every second one is about the new descriptor, half of these in words of which its name is none."""
+    made = tiny_articles(count, seed, first_pmid)
+    for number in range(0, count, 2):
+        words = "zorvexin fever" if number % 4 else "glimsor praxut heddin"
+        article = made[number]
+        made[number] = replace(
+            article,
+            title=f"{words} {article.title}",
+            headings=(*article.headings, Heading(NEW[0])),
+        )
+    return made
+
+
+def test_a_new_year_is_learned_and_the_old_one_kept(tiny_model: Path, tmp_path: Path) -> None:
+    mesh = write_new_year(tmp_path / "mesh2025.tsv")
+    write_articles(articles(60, 3, 20_001), tmp_path / "new.jsonl")
+    write_articles(articles(40, 4, 30_001), tmp_path / "held_out.jsonl")
+    options = {"model": tiny_model, "mesh": mesh, "articles": tmp_path / "new.jsonl"}
+    options |= {"held-out": tmp_path / "held_out.jsonl", "out": tmp_path / "out", "epochs": 4}
+    given = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+    done = subprocess.run([sys.executable, str(SCRIPT), *given], capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0, done.stderr
+    assert "60 articles joined the index, 0 were in it" in done.stdout
+    figures = json.loads(done.stdout[done.stdout.rindex('{\n  "before"') :])
+    assert figures["before"]["new_recall_at_10"] == 0
+    assert 0 < figures["updated"]["new_candidate_recall"] <= 0.5
+    assert figures["finetuned"]["new_recall_at_10"] > max(0.7, figures["updated"]["new_recall_at_10"])
+    assert figures["updated"]["old_MiF"] > figures["before"]["old_MiF"] - 0.02
+    assert figures["finetuned"]["old_MiF"] > figures["before"]["old_MiF"] - 0.05
+    tagger = load(tmp_path / "out")
+    assert len(tagger.processor.candidates.articles) == 180 and tagger.processor.vocabulary.year == 2025
