@@ -77,10 +77,10 @@ class TrainingOptions:
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": {},
     "small": {
-        "epochs": 3,
+        "epochs": 2,
         "patience": 2,
         "learning_rate": 1e-3,
-        "decay": 0.5,
+        "decay": 0.3,
         "evidence": True,
         "label_bias": True,
         "loss_labels": "candidates",
