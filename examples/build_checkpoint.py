@@ -17,12 +17,13 @@ import torch
 
 import kenmesh_hf
 from kenmesh_hf.articles import read_articles
+from kenmesh_hf.dataset import load_prepared
 from kenmesh_hf.evaluation import evaluate
 from kenmesh_hf.hub import CARD
 from kenmesh_hf.model_card import card_template, read_results, render_model_card, write_results
 from kenmesh_hf.prepare import prepare
 from kenmesh_hf.prepare_options import PrepareOptions
-from kenmesh_hf.training import options_for, train
+from kenmesh_hf.training import options_for, train, training_rows
 
 WEIGHTS = "model.safetensors"
 # Predictions for training articles that go with the checkpoint; all of them would take 48 MB.
@@ -37,7 +38,7 @@ def wheel_file(name: str) -> str:
 def build(mesh: str, articles: list[str], validation: str, work: Path, out: Path):
     """Runs every step that is not finished yet."""
     data, model = work / "data", work / "model"
-    report = prepare(
+    prepare(
         PrepareOptions(
             mesh=mesh,
             out=str(data),
@@ -55,7 +56,8 @@ def build(mesh: str, articles: list[str], validation: str, work: Path, out: Path
         train(options_for("small"), data, model, resume=True)
     shrink(model, out)
     figures = evaluate(kenmesh_hf.load(out), read_articles(validation))
-    describe(out, figures, report, Path(validation).name)
+    trained_on = len(training_rows(load_prepared(data).train, options_for("small")))
+    describe(out, figures, trained_on, Path(validation).name)
     print(json.dumps({name: value for name, value in figures.items() if isinstance(value, float)}))
 
 
@@ -76,7 +78,7 @@ def shrink(model: Path, out: Path):
     config.write_text(json.dumps(settings, separators=(",", ":")) + "\n", encoding="utf-8")
 
 
-def describe(out: Path, figures: dict, report: dict, validation: str):
+def describe(out: Path, figures: dict, trained_on: int, validation: str):
     """Writes the measured figures and the card that is filled from them."""
     tagger = kenmesh_hf.load(out)
     vocabulary, candidates = tagger.processor.vocabulary, tagger.processor.candidates
@@ -88,7 +90,7 @@ def describe(out: Path, figures: dict, report: dict, validation: str):
             "num_labels": len(vocabulary),
             "num_parameters": tagger.model.num_parameters(),
             "training": {
-                "articles": report["splits"]["train"]["articles"],
+                "articles": trained_on,
                 "index_articles": len(candidates.articles),
                 "sources": [
                     "PubMed baseline file pubmed20n0014 (1976–79)",
