@@ -152,7 +152,7 @@ class KenMeSHCandidates:
         hits = self.lexicon.hits(title_words, abstract_words)
         inputs = self.associations.inputs(counts, hits, self.lexicon.labels[hits.terms])
         bounds = np.searchsorted(hits.articles, np.arange(len(titles) + 1))
-        labels, features = [], []
+        labels, features = [np.zeros(0, np.int32)], [np.zeros((0, len(FEATURES)), np.float32)]
         for row in range(len(titles)):
             own_counts = np.bincount(self.articles.labels_of(own[row])[0], minlength=self.num_labels)
             predicted = self.associations.predict(inputs, row, self.num_labels)
@@ -167,7 +167,7 @@ class KenMeSHCandidates:
             )
             labels.append(found)
             features.append(numbers)
-        offsets = np.cumsum([0, *map(len, labels)])
+        offsets = np.cumsum([*map(len, labels)])
         return CandidateBatch(offsets, np.concatenate(labels), np.concatenate(features))
 
     def _weigh(
@@ -192,8 +192,9 @@ class KenMeSHCandidates:
             proposed[given[counts > self.options.journal_threshold * size]] = True
         if "terms" in sources:
             proposed[named] = True
-        if "words" in sources and self.options.words < self.num_labels:
-            best = np.argpartition(-predicted, self.options.words)[: self.options.words]
+        if "words" in sources:
+            most = min(self.options.words, self.num_labels)
+            best = np.argpartition(-predicted, most - 1)[:most]
             proposed[best[predicted[best] > 0]] = True
         if self.options.min_candidates > proposed.sum():
             proposed[np.argsort(-(prior + proposed), kind="stable")[: self.options.min_candidates]] = True
