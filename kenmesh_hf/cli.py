@@ -52,6 +52,7 @@ def tag(arguments: argparse.Namespace) -> int:
         loading=_loading(arguments) | ({"device": arguments.device} if arguments.device else {}),
         batch_size=arguments.batch_size,
         num_proc=arguments.num_proc,
+        min_candidates=arguments.min_candidates,
     )
     report, progress = ReadReport(), not arguments.quiet
     one = (

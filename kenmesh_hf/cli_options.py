@@ -82,6 +82,13 @@ def add_tag(parser: argparse.ArgumentParser) -> None:
         "--no-check-tags", action="store_true", help="leave out Humans, Male, Adult and the like"
     )
     parser.add_argument("--evidence", action="store_true", help="say why each tag was given")
+    parser.add_argument(
+        "--min-candidates",
+        type=int,
+        default=0,
+        metavar="N",
+        help="score at least N labels for each article; the most frequent ones fill up (default: 0)",
+    )
     parser.add_argument("--export-search", choices=("pubmed", "ovid"), help="write a search string instead")
     parser.add_argument("--resume", action="store_true", help="go on with --out after an interruption")
     parser.add_argument("--num-proc", type=int, default=1, help="processes (default: 1)")

@@ -15,7 +15,6 @@ from .label_report import write_label_rows as write_csv
 from .label_sets import LabelSets, ScoredLabels
 from .metrics import score_predictions
 from .model_card import write_results
-from .modeling.candidates_kenmesh import KenMeSHCandidates
 from .modeling.pipeline_kenmesh import SORTED_BATCHES, MeSHIndexingPipeline, as_article, batches
 from .modeling.vocabulary_kenmesh import CATEGORIES, MeshVocabulary
 from .plots import plot_groups, plot_precision_recall
@@ -140,11 +139,6 @@ def decide(
     return scores.scored.scores >= least[scores.scored.label_ids]
 
 
-def training_counts(candidates: KenMeSHCandidates) -> np.ndarray:
-    """Indexed articles of each label, `(labels,)`."""
-    return np.bincount(candidates.articles.labels, minlength=candidates.num_labels)
-
-
 def evaluate(
     tagger: MeSHIndexingPipeline,
     articles: Iterable[Article],
@@ -176,7 +170,7 @@ def evaluate(
     selected = decide(scores, tagger, threshold, preset)
     vocabulary, candidates = tagger.processor.vocabulary, tagger.processor.candidates
     counts = LabelCounts.of(scores.scored, scores.gold, selected, len(vocabulary))
-    training = None if candidates is None else training_counts(candidates)
+    training = None if candidates is None else candidates.label_counts
     result: dict[str, Any] = summarize(scores, tagger, selected)
     result["by_category"] = score_categories(counts, vocabulary.categories)
     result["check_tags"] = check_tag_rows(counts, vocabulary, training)

@@ -9,7 +9,6 @@ import transformers
 
 from . import find_model
 from ._version import __version__
-from .evaluation import training_counts
 from .model_card import RESULTS_FILE, read_results
 from .modeling.candidates_kenmesh import KenMeSHCandidates
 from .modeling.checksums_kenmesh import check_checksums, read_checksums
@@ -80,9 +79,9 @@ def _describe_parts(folder: Path) -> dict[str, Any]:
         parts["mesh_year"] = MeshVocabulary.from_pretrained(folder).year
     if KenMeSHCandidates.is_saved_in(folder):
         candidates = KenMeSHCandidates.from_pretrained(folder)
-        parts["indexed_articles"] = len(candidates.articles)
+        parts["indexed_articles"] = candidates.num_articles
         parts["indexed_journals"] = len(candidates.journals.sizes)
-        parts["labels_with_articles"] = int((training_counts(candidates) > 0).sum())
+        parts["labels_with_articles"] = int((candidates.label_counts > 0).sum())
     if (folder / THRESHOLDS_NAME).exists():
         thresholds = Thresholds.from_pretrained(folder)
         parts["threshold"] = thresholds.global_threshold

@@ -39,6 +39,7 @@ class TagOptions:
         loading: Further options for loading the model: revision, token, device.
         batch_size: Articles the network reads at once.
         num_proc: Processes that share the work.
+        min_candidates: Least labels that are scored for an article; the most frequent ones fill up.
     """
 
     model: str = str(BUNDLED_CHECKPOINT)
@@ -46,11 +47,20 @@ class TagOptions:
     loading: dict[str, Any] = field(default_factory=dict)
     batch_size: int = 32
     num_proc: int = 1
+    min_candidates: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("batch_size", "num_proc"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} is {getattr(self, name)}; it must be at least 1.")
+        for name, least in (("batch_size", 1), ("num_proc", 1), ("min_candidates", 0)):
+            if getattr(self, name) < least:
+                raise InputError(f"{name} is {getattr(self, name)}; it must be at least {least}.")
+
+    def load(self) -> MeSHIndexingPipeline:
+        """The model, set up to score as many candidates as wanted."""
+        tagger = load(self.model, **self.loading)
+        candidates = tagger.processor.candidates
+        if candidates is not None and self.min_candidates:
+            candidates.options.min_candidates = self.min_candidates
+        return tagger
 
     @property
     def window(self) -> int:
@@ -73,7 +83,7 @@ def tag_articles(articles: Iterable[Article], options: TagOptions) -> Iterator[T
     if options.num_proc > 1:
         yield from _tag_in_processes(articles, options)
         return
-    tagger = load(options.model, **options.loading)
+    tagger = options.load()
     for window in batches(articles, options.window):
         yield from zip(window, _tag(tagger, window, options), strict=True)
 
@@ -87,7 +97,7 @@ def _start_worker(options: TagOptions) -> None:
     global _worker
     torch.set_num_threads(max(1, torch.get_num_threads() // options.num_proc))
     try:
-        _worker = load(options.model, **options.loading)
+        _worker = options.load()
     except Exception as error:
         # Raised here, it would end the process without a word; the first piece of work tells it.
         _worker = error
@@ -172,7 +182,8 @@ def write_tags(
         The number of articles in the output.
     """
     format = format_of(out, format)
-    job = {"model": options.model, "choice": options.choice, "format": format} | (job or {})
+    settings = {"min_candidates": options.min_candidates, "format": format}
+    job = {"model": options.model, "choice": options.choice} | settings | (job or {})
     target = StandardOutput() if str(out) == "-" else ResumableFile(out, job, resume)
     results = tag_articles(islice(articles, target.done, None), options)
     with tqdm(unit=" articles", initial=target.done, total=total, disable=not progress) as bar:

@@ -70,6 +70,7 @@ def test_wrong_usage_ends_with_two(arguments, capsys):
         (["--top-k", "-1"], "`top_k` is -1"),
         (["--batch-size", "0"], "batch_size is 0"),
         (["--num-proc", "0"], "num_proc is 0"),
+        (["--min-candidates", "-1"], "min_candidates is -1"),
         (["--include", "C77"], "'C77' is no place in MeSH 2024"),
         (["--exclude", "D000001"], "D000001 is not a descriptor"),
         (["--include", "C01", "more.xml"], "files go before --include"),

@@ -148,14 +148,20 @@ def test_saved_and_loaded_gives_the_same(processor, tiny_model):
     assert settings["max_abstract_tokens"] == 400
 
 
-def test_a_model_shared_without_its_index_still_reads_articles(tiny_model, tmp_path):
-    shutil.copytree(tiny_model, tmp_path / "model")
-    (tmp_path / "model" / "neighbours.safetensors").unlink()
-    for _ in ("with checksums", "without"):
-        loaded = KenMeSHProcessor.from_pretrained(tmp_path / "model")
-        assert loaded.candidates is None and loaded.vocabulary is not None
-        assert "candidate_ids" not in loaded(title=TITLES[0])
-        (tmp_path / "model" / "checksums.json").unlink(missing_ok=True)
+@pytest.mark.parametrize("checked", [True, False])
+def test_a_model_shared_without_its_index_still_reads_articles(tiny_model, tmp_path, checked):
+    folder = tmp_path / "model"
+    shutil.copytree(tiny_model, folder)
+    (folder / "neighbours.safetensors").unlink()
+    if not checked:
+        (folder / "checksums.json").unlink()
+    loaded = KenMeSHProcessor.from_pretrained(folder)
+    # Journal and terms propose on their own.
+    assert loaded(title=loaded.vocabulary.names[3])["candidate_mask"].any()
+    (folder / "checksums.json").unlink(missing_ok=True)
+    (folder / "candidates.safetensors").unlink()
+    loaded = KenMeSHProcessor.from_pretrained(folder)
+    assert loaded.candidates is None and "candidate_ids" not in loaded(title=TITLES[0])
 
 
 def test_damaged_parts_are_named(tiny_model, tmp_path):

@@ -72,6 +72,16 @@ def test_options_reach_the_pipeline(tag, articles_file, tiny_tagger):
     assert [row["tags"] for row in read_jsonl(out)] == expected
 
 
+def test_more_candidates_can_be_asked_for(tag, tmp_path):
+    write_articles([Article(title="Nothing that is known")], tmp_path / "a.jsonl")
+    found = [
+        read_jsonl(tag(tmp_path / "a.jsonl", "--threshold", 0, "--min-candidates", number)[1])[0]["tags"]
+        for number in (0, 10)
+    ]
+    assert len(found[0]) < 10 == len(found[1])
+    assert {"D006801", "D000818"} <= {tag["ui"] for tag in found[1]}
+
+
 def test_csv_is_named_by_its_ending_and_has_one_header(tag, articles_file, tmp_path, tiny_tagger):
     out = tmp_path / "tags.csv"
     code, printed, said = tag(articles_file, "--out", out, "--batch-size", 1)
@@ -97,7 +107,7 @@ def test_table_is_for_people(tag, articles_file):
     blocks = out.strip().split("\n\n")
     assert len(blocks) == len(UNSEEN)
     assert blocks[0].startswith(f"PMID {UNSEEN[0].pmid}: {UNSEEN[0].title}")
-    assert "D900008" in blocks[0] and "█" in blocks[0] and "↳" not in blocks[0]
+    assert UNSEEN[0].descriptors[0] in blocks[0] and "█" in blocks[0] and "↳" not in blocks[0]
     assert "↳" in tag(articles_file, "--format", "table", "--evidence")[1]
 
 
@@ -105,7 +115,7 @@ def test_one_article_by_options(tag, tiny_tagger):
     article = UNSEEN[0]
     fields = ["--title", article.title, "--abstract", article.abstract, "--journal", article.journal]
     code, out, _ = tag(*fields)
-    assert code == 0 and "D900008" in out and "↳" in out
+    assert code == 0 and article.descriptors[0] in out and "↳" in out
     [row] = read_jsonl(tag(*fields, "--format", "jsonl")[1])
     assert row == {"pmid": None, "tags": tiny_tagger(ROWS[0] | {"pmid": None})}
 
