@@ -97,7 +97,7 @@ def info_lines(result: dict[str, Any]) -> list[str]:
     rows += _flat(result.get("presets", {}), "threshold for ")
     results = dict(result.get("results", {}))
     evaluations = results.pop("evaluations", [])
-    rows += _flat(results)
+    rows += _flat({name: value for name, value in results.items() if name not in result})
     rows += _flat(result["versions"])
     rows.append(("without", ", ".join(result["without"]) or "nothing"))
     width = max(len(name) for name, _ in rows)
