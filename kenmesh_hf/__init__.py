@@ -4,6 +4,7 @@ Importing it teaches `AutoConfig`, `AutoModel`, `AutoProcessor` and `pipeline("m
 """
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ def load(model: str | Path | None = None, **options: Any) -> MeSHIndexingPipelin
         raise InputError(f"{folder} cannot be loaded: {sentence}") from error
 
 
-def find_model(model: str | Path, options: dict[str, Any]) -> Path:
+def find_model(model: str | os.PathLike, options: dict[str, Any]) -> Path:
     """The folder of a model, downloaded if need be; uses up the options that say which one is meant."""
     folder = Path(model)
     if not folder.is_dir():

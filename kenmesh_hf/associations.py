@@ -56,7 +56,7 @@ def build_associations(
         entries = _fit(inputs, np.flatnonzero(fold != number), labels, blank.width, num_labels, max_weights)
         model = WordAssociations.pack(words[chosen], terms, idf, entries, [], num_labels)
         for article in np.flatnonzero(fold == number):
-            left_out[article] = code(model.predict(inputs, article, num_labels))
+            left_out[article] = code(model.predict(inputs, int(article), num_labels))
     entries = _fit(inputs, np.arange(size), labels, blank.width, num_labels, max_weights)
     return WordAssociations.pack(words[chosen], terms, idf, entries, left_out, num_labels)
 

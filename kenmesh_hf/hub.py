@@ -29,6 +29,7 @@ logger = logging.getLogger(__name__)
 
 CARD = "README.md"
 CODE = Path(checksums_kenmesh.__file__).parent
+BUNDLED = Path(__file__).parent / "checkpoint"
 SHARED_SUFFIXES = (".json", ".py", ".md")
 TRAINING_FILES = ("trainer_state.json", "all_results.json", "train_results.json", "eval_results.json")
 # What a push may leave behind in the repository from an earlier one: parts that would no longer fit the rest.
@@ -94,9 +95,10 @@ def push(
     folder = Path(folder)
     names = _check_model_folder(folder)
     sent = [name for name in names if _is_shared(name) and (with_index or not is_index(name))]
+    contents: dict[str, Path | bytes] = {name: folder / name for name in sent}
     # The bundled checkpoint has no code of its own: it stands in the package that has it.
-    contents: dict[str, Path | bytes] = {path.name: path for path in CODE.glob("*_kenmesh.py")}
-    contents |= {name: folder / name for name in sent}
+    if folder.resolve() == BUNDLED.resolve():
+        contents |= {path.name: path for path in CODE.glob("*_kenmesh.py")}
     contents[CARD] = _model_card(folder, repo_id).encode()
     return _commit(
         contents,

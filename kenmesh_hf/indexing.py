@@ -238,7 +238,9 @@ def candidate_report(
     gold = [label_ids(article, vocabulary) for article in articles]
     total = sum(len(article.descriptors) for article in articles)
     options = candidates.options
-    settings = {source: ((source,), None) for source in SOURCES}
+    settings: dict[str, tuple[tuple[str, ...], int | None]] = {
+        source: ((source,), None) for source in SOURCES
+    }
     settings |= {"together": (options.sources, None), "kept": (options.sources, options.max_candidates)}
     report = {}
     try:

@@ -309,7 +309,11 @@ class KenMeSHCandidates:
         (folder / OPTIONS_FILE).write_text(
             json.dumps(settings, indent=2) + "\n", encoding="utf-8", newline="\n"
         )
-        parts = {"journals": self.journals, "lexicon": self.lexicon, "words": self.associations}
+        parts: dict[str, Any] = {
+            "journals": self.journals,
+            "lexicon": self.lexicon,
+            "words": self.associations,
+        }
         tables = {
             f"{name}.{key}": value for name, part in parts.items() for key, value in part.tensors.items()
         }
@@ -376,7 +380,8 @@ class KenMeSHCandidates:
             empty = SparseNeighbours.build(count_terms(nothing, nothing))
             return empty, IndexedArticles.build([], np.zeros(0, np.uint64), [])
         stored = load_file(folder / NEIGHBOURS_FILE)
-        index, articles = ({}, {})
+        index: dict[str, np.ndarray] = {}
+        articles: dict[str, np.ndarray] = {}
         for key, value in stored.items():
             kind, _, name = key.partition(".")
             (index if kind == "index" else articles)[name] = value

@@ -12,7 +12,7 @@ from .neighbours_kenmesh import TermCounts
 try:
     import faiss
 except ImportError:  # the sparse index needs no FAISS
-    faiss = None
+    faiss = None  # type: ignore[assignment]
 
 FAISS_FILE = "neighbours.faiss"
 # Up to this many articles an exact search takes milliseconds; beyond, a graph that finds nearly all does.

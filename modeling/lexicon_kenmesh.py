@@ -98,8 +98,8 @@ class Lexicon:
         for row, acronym in enumerate(acronyms):
             if acronym:
                 hashes[row] = hash_text("=" + acronym)
-        label, name_flag, length = np.array(rows, np.int64).reshape(-1, 3).T
-        return cls(_arrange(hashes, label, name_flag, length))
+        labels, name_flags, lengths = np.array(rows, np.int64).reshape(-1, 3).T
+        return cls(_arrange(hashes, labels, name_flags, lengths))
 
     def find(self, words: HashedWords) -> Spans:
         """Finds every occurrence of a term in hashed texts."""

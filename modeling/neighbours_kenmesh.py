@@ -31,11 +31,11 @@ class TermCounts(NamedTuple):
 def count_terms(titles: HashedWords, abstracts: HashedWords) -> TermCounts:
     """Counts the content words of a batch of articles in one sort."""
     rows, hashes, weights = [], [], []
-    for words, weight in ((titles, TITLE_WEIGHT), (abstracts, 1)):
+    for words, worth in ((titles, TITLE_WEIGHT), (abstracts, 1)):
         row = np.repeat(np.arange(len(words.offsets) - 1), np.diff(words.offsets))
         rows.append(row[words.content])
         hashes.append(words.folded[words.content])
-        weights.append(np.full(len(hashes[-1]), weight, np.float64))
+        weights.append(np.full(len(hashes[-1]), worth, np.float64))
     row, value, weight = (np.concatenate(parts) for parts in (rows, hashes, weights))
     order = np.lexsort((value, row))
     row, value, weight = row[order], value[order], weight[order]
