@@ -79,6 +79,8 @@ class WordAssociations:
     def predict(self, inputs: Inputs, article: int, size: int) -> np.ndarray:
         """What the words of one article of a batch say about each of `size` labels, about 0 to 1."""
         span = slice(inputs.offsets[article], inputs.offsets[article + 1])
+        if span.stop - span.start == 1:  # nothing but the constant: the words say nothing
+            return np.zeros(size)
         columns, values = inputs.columns[span], inputs.values[span] * self.scales[inputs.columns[span]]
         starts, ends = self.offsets[columns], self.offsets[columns + 1]
         spans = [slice(*pair) for pair in zip(starts.tolist(), ends.tolist(), strict=True)]

@@ -116,8 +116,6 @@ def test_frequent_labels_fill_up(candidates):
 @pytest.mark.parametrize("journal", [None, "", [], "A Journal Nobody Knows"])
 def test_fields_may_be_empty_or_unknown(candidates, journal):
     first = UNSEEN[0]
-    # The word model has a constant, so it proposes the most frequent labels even for an empty text.
-    candidates.options.sources = ("neighbours", "journal", "terms")
     batch = candidates(["", first.title, "", "?"], ["", "", first.abstract, "!"], [journal] * 4)
     sizes = np.diff(batch.offsets)
     assert sizes[0] == sizes[3] == 0 and sizes[1] > 0 and sizes[2] > 0
