@@ -103,7 +103,7 @@ def encode_articles(processor: KenMeSHProcessor, articles: Sequence[Article]) ->
     rows = processor.encode(
         title=[article.title for article in articles],
         abstract=[article.abstract for article in articles],
-        journal=[next(iter(journal_of(article)), None) for article in articles],
+        journal=[journal_of(article) for article in articles],
         pmid=[article.pmid for article in articles],
     )
     labels = [[processor.vocabulary.get(ui) for ui in article.descriptors] for article in articles]

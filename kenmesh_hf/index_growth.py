@@ -21,28 +21,20 @@ from .errors import InputError
 from .indexing import journal_of, label_ids
 from .modeling.associations_kenmesh import WordAssociations, code, pack_left_out
 from .modeling.candidates_kenmesh import KenMeSHCandidates
-from .modeling.journals_kenmesh import (
-    Journal,
-    JournalTable,
-    journal_key,
-    journal_names,
-    main_name,
-    pack_names,
-)
 from .modeling.lexicon_kenmesh import Hits, Lexicon
 from .modeling.neighbours_kenmesh import (
-    IDF_POWER,
+    MIN_DOCUMENTS,
     IndexedArticles,
     SparseNeighbours,
     TermCounts,
     count_terms,
     hash_articles,
     pmid_number,
+    rarity,
 )
 from .modeling.processing_kenmesh import KenMeSHProcessor
 from .modeling.terms_kenmesh import HashedWords, hash_words
 
-_MIN_DOCUMENTS = 2
 _KNOWN = "already in the index"
 _UNLABELLED = "no descriptor of the model's MeSH"
 _REPEATED = "given twice"
@@ -134,7 +126,7 @@ def grow_candidates(
     return KenMeSHCandidates(
         _grow_index(old.index, counts),
         _grow_articles(old.articles, joined),
-        grow_journals(old.journals, [journal_of(article) for article in articles], labels),
+        old.journals.grow([journal_of(article) for article in articles], labels),
         _grow_lexicon(old.lexicon, hits, np.array(carried, bool)),
         _grow_associations(old, counts, hits, labels),
         old.edges,
@@ -165,10 +157,10 @@ def grow_neighbours(index: SparseNeighbours, counts: TermCounts) -> SparseNeighb
     new = len(counts.offsets) - 1
     size = index.size + new
     words, frequency = np.unique(counts.hashes, return_counts=True)
-    fresh = (frequency >= _MIN_DOCUMENTS) & ~np.isin(words, index.terms)
+    fresh = (frequency >= MIN_DOCUMENTS) & ~np.isin(words, index.terms)
     terms = np.union1d(index.terms, words[fresh])
     idf = np.zeros(len(terms))
-    idf[np.searchsorted(terms, words[fresh])] = (np.log(size / frequency[fresh]) + 1) ** IDF_POWER
+    idf[np.searchsorted(terms, words[fresh])] = rarity(size, frequency[fresh])
     idf[np.searchsorted(terms, index.terms)] = index.idf
     document = np.repeat(np.arange(new), np.diff(counts.offsets))
     known = np.isin(counts.hashes, terms)
@@ -215,43 +207,6 @@ def _grow_articles(old: IndexedArticles, new: IndexedArticles) -> IndexedArticle
     parts["labels"] = np.concatenate([old.labels, new.labels])
     parts["offsets"] = np.append(old.offsets, old.offsets[-1] + new.offsets[1:]).astype(np.uint32)
     return IndexedArticles(parts)
-
-
-def grow_journals(
-    table: JournalTable, journals: Sequence[Journal], labels: Sequence[np.ndarray]
-) -> JournalTable:
-    """Adds the labels of new articles to the counts of their journals; unknown journals join."""
-    numbers = dict(zip(table.keys.tolist(), table.journals.tolist(), strict=True))
-    sizes, names = table.sizes.tolist(), table.names
-    old = np.repeat(np.arange(len(sizes)), np.diff(table.offsets)) << 32 | table.labels.astype(np.int64)
-    cells, amounts = [old], [table.counts.astype(np.int64)]
-    for journal, given in zip(journals, labels, strict=True):
-        keys = [journal_key(name) for name in journal_names(journal)]
-        if not keys:
-            continue
-        number = next((numbers[key] for key in keys if key in numbers), len(sizes))
-        if number == len(sizes):
-            sizes.append(0)
-            names.append(main_name(journal))
-        sizes[number] += 1
-        for key in keys:
-            numbers.setdefault(key, number)
-        cells.append(number << 32 | np.asarray(given, np.int64))
-        amounts.append(np.ones(len(given), np.int64))
-    cell, place = np.unique(np.concatenate(cells), return_inverse=True)
-    counts = np.bincount(place, np.concatenate(amounts), len(cell))
-    given = cell & 0xFFFFFFFF
-    return JournalTable(
-        {
-            "keys": np.array(sorted(numbers), np.uint64),
-            "journals": np.array([numbers[key] for key in sorted(numbers)], np.uint32),
-            "sizes": np.array(sizes, np.uint32),
-            "offsets": np.searchsorted(cell >> 32, np.arange(len(sizes) + 1)).astype(np.uint32),
-            "labels": given.astype(np.uint16 if given.max(initial=0) < 1 << 16 else np.uint32),
-            "counts": np.minimum(counts, 0xFFFF).astype(np.uint16),
-            "names": pack_names(names),
-        }
-    )
 
 
 def _grow_lexicon(lexicon: Lexicon, hits: Hits, carried: np.ndarray) -> Lexicon:

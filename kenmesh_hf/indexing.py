@@ -1,18 +1,14 @@
 """Builds candidates from training articles and a MeSH vocabulary, checks them for leaks and measures them."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from kenmesh_hf.associations import build_associations
 from kenmesh_hf.errors import InputError, MismatchError
-from kenmesh_hf.modeling.candidates_kenmesh import (
-    SOURCES,
-    CandidateBatch,
-    CandidateOptions,
-    KenMeSHCandidates,
-)
+from kenmesh_hf.modeling.candidates_kenmesh import CandidateBatch, KenMeSHCandidates
 from kenmesh_hf.modeling.dense_neighbours_kenmesh import DenseNeighbours
 from kenmesh_hf.modeling.journals_kenmesh import JournalTable
 from kenmesh_hf.modeling.lexicon_kenmesh import Lexicon
@@ -24,6 +20,7 @@ from kenmesh_hf.modeling.neighbours_kenmesh import (
     hash_articles,
     pmid_number,
 )
+from kenmesh_hf.modeling.proposals_kenmesh import SOURCES, CandidateOptions, Findings
 from kenmesh_hf.modeling.terms_kenmesh import hash_words
 from kenmesh_hf.modeling.vocabulary_kenmesh import MeshVocabulary
 from kenmesh_hf.records import Article
@@ -136,15 +133,19 @@ def find_candidates(
     """Candidates of articles, a batch at a time."""
     for start in range(0, len(articles), _BATCH):
         batch = articles[start : start + _BATCH]
-        yield (
-            batch,
-            candidates(
-                [article.title for article in batch],
-                [article.abstract for article in batch],
-                [journal_of(article) for article in batch],
-                [article.pmid for article in batch],
-            ),
-        )
+        yield batch, candidates(*_fields(batch))
+
+
+def look_up(candidates: KenMeSHCandidates, articles: Sequence[Article]) -> Iterator[Findings]:
+    """What every source says about each article."""
+    for start in range(0, len(articles), _BATCH):
+        yield from candidates.look_up(*_fields(articles[start : start + _BATCH]))
+
+
+def _fields(articles: Sequence[Article]) -> tuple[list[Any], ...]:
+    """Titles, abstracts, journals and PMIDs."""
+    rows = ((article.title, article.abstract, journal_of(article), article.pmid) for article in articles)
+    return tuple(map(list, zip(*rows, strict=True)))
 
 
 def fit_ranker(
@@ -156,20 +157,15 @@ def fit_ranker(
     """
     rich = [row for row, article in enumerate(articles) if article.abstract] or list(range(len(articles)))
     rows = np.random.default_rng(seed).permutation(rich)[:_RANKER_ARTICLES]
-    most, candidates.options.max_candidates = candidates.options.max_candidates, None
+    everything = replace(candidates.options, max_candidates=None)
     features, targets = [], []
-    try:
-        for start in range(0, len(rows), _BATCH):
-            part = rows[start : start + _BATCH]
-            _, batch = next(find_candidates(candidates, [articles[row] for row in part]))
-            owner = np.repeat(np.arange(len(part)), np.diff(batch.offsets))
-            right = _carries([labels[row] for row in part], owner, batch.label_ids, candidates.num_labels)
-            # Wrong candidates are many and alike; a part of them is enough.
-            keep = right | (np.arange(len(right)) % _THINNING == 0)
-            features.append(batch.features[keep])
-            targets.append(right[keep])
-    finally:
-        candidates.options.max_candidates = most
+    for row, findings in zip(rows, look_up(candidates, [articles[row] for row in rows]), strict=True):
+        found, numbers = candidates.weigh(findings, everything)
+        right = np.isin(found, labels[row])
+        # Wrong candidates are many and alike; a part of them is enough.
+        keep = right | (np.arange(len(right)) % _THINNING == 0)
+        features.append(numbers[keep])
+        targets.append(right[keep])
     weights = np.where(np.concatenate(targets), 1.0, _THINNING)
     candidates.ranker = fit_logistic(np.concatenate(features), np.concatenate(targets), weights)
 
@@ -235,27 +231,16 @@ def candidate_report(
 
     Descriptors that the vocabulary lacks count as missed.
     """
-    gold = [label_ids(article, vocabulary) for article in articles]
-    total = sum(len(article.descriptors) for article in articles)
     options = candidates.options
-    settings: dict[str, tuple[tuple[str, ...], int | None]] = {
-        source: ((source,), None) for source in SOURCES
-    }
-    settings |= {"together": (options.sources, None), "kept": (options.sources, options.max_candidates)}
-    report = {}
-    try:
-        for name, (sources, most) in settings.items():
-            candidates.options = CandidateOptions(
-                sources, options.neighbours, options.words, options.journal_threshold, most
-            )
-            hits = size = done = 0
-            for part, batch in find_candidates(candidates, articles):
-                owner = np.repeat(np.arange(len(part)), np.diff(batch.offsets))
-                labels = gold[done : done + len(part)]
-                hits += int(_carries(labels, owner, batch.label_ids, len(vocabulary)).sum())
-                size += len(batch.label_ids)
-                done += len(part)
-            report[name] = {"recall": hits / max(total, 1), "size": size / max(len(articles), 1)}
-    finally:
-        candidates.options = options
+    total = sum(len(article.descriptors) for article in articles)
+    by_source = {source: replace(options, sources=(source,), min_candidates=0) for source in SOURCES}
+    by_source["together"] = options
+    report = {name: {"recall": 0.0, "size": 0.0} for name in (*by_source, "kept")}
+    for article, findings in zip(articles, look_up(candidates, articles), strict=True):
+        proposed = {name: findings.propose(chosen) for name, chosen in by_source.items()}
+        proposed["kept"], _ = candidates.weigh(findings, options)
+        gold = label_ids(article, vocabulary)
+        for name, labels in proposed.items():
+            report[name]["recall"] += np.isin(gold, labels).sum() / max(total, 1)
+            report[name]["size"] += len(labels) / len(articles)
     return report

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 from .errors import InputError
-from .modeling.candidates_kenmesh import CandidateOptions
+from .modeling.proposals_kenmesh import CandidateOptions
 from .options import option
 
 
@@ -44,6 +44,7 @@ class PrepareOptions:
     sources: list[str] = option(list(CandidateOptions().sources), "what proposes candidates")
     index: str = option("sparse", "how neighbours are found: sparse (weighted words) or dense (FAISS)")
     neighbours: int = option(CandidateOptions().neighbours, "nearest training articles that vote")
+    words: int = option(CandidateOptions().words, "labels that fit the article's words best")
     journal_threshold: float = option(
         CandidateOptions().journal_threshold,
         "a label with a greater share of its journal's articles is a candidate",

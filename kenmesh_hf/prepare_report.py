@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from tqdm.auto import tqdm
 from .articles import Article
 from .dataset import REPORT_FILE
 from .dataset_card import render_dataset_card
-from .indexing import candidate_report, find_candidates, label_ids
+from .indexing import candidate_report, label_ids, look_up
 from .model_card import count, table
 from .modeling.candidates_kenmesh import KenMeSHCandidates
 from .modeling.processing_kenmesh import KenMeSHProcessor
@@ -53,17 +53,14 @@ def recall_curve(
     candidates: KenMeSHCandidates, articles: Sequence[Article], vocabulary: MeshVocabulary
 ) -> dict[str, list[float]]:
     """Recall at growing numbers of candidates, the most promising first, whatever the number that is kept."""
-    most, candidates.options.max_candidates = candidates.options.max_candidates, None
+    everything = replace(candidates.options, max_candidates=None)
     found, sizes = np.zeros(len(CURVE)), np.zeros(len(CURVE))
-    try:
-        for part, batch in find_candidates(candidates, articles):
-            for article, (labels, features) in zip(part, batch.split(), strict=True):
-                order = np.argsort(-(features @ candidates.ranker[:-1]), kind="stable")
-                ranks = np.flatnonzero(np.isin(labels[order], label_ids(article, vocabulary)))
-                found += [(ranks < size).sum() for size in CURVE]
-                sizes += [min(len(labels), size) for size in CURVE]
-    finally:
-        candidates.options.max_candidates = most
+    for article, findings in zip(articles, look_up(candidates, articles), strict=True):
+        labels, features = candidates.weigh(findings, everything)
+        order = np.argsort(-(features @ candidates.ranker[:-1]), kind="stable")
+        ranks = np.flatnonzero(np.isin(labels[order], label_ids(article, vocabulary)))
+        found += [(ranks < size).sum() for size in CURVE]
+        sizes += [min(len(labels), size) for size in CURVE]
     gold = sum(len(article.descriptors) for article in articles)
     return {"sizes": (sizes / max(len(articles), 1)).tolist(), "recalls": (found / max(gold, 1)).tolist()}
 

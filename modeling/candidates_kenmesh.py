@@ -17,52 +17,13 @@ from .evidence_kenmesh import FEATURES, Evidence, LabelGraph
 from .journals_kenmesh import Journal, JournalTable
 from .lexicon_kenmesh import Hits, Lexicon
 from .neighbours_kenmesh import IndexedArticles, SparseNeighbours, count_terms, hash_articles
+from .proposals_kenmesh import CandidateOptions, Findings
 from .terms_kenmesh import HashedWords, hash_words, word_spans
 
 OPTIONS_FILE = "candidates.json"
 TABLES_FILE = "candidates.safetensors"
 NEIGHBOURS_FILE = "neighbours.safetensors"
 logger = logging.get_logger(__name__)
-
-INDEXES = ("sparse", "dense")
-SOURCES = ("neighbours", "journal", "terms", "words")
-
-
-@dataclass
-class CandidateOptions:
-    """What is proposed for an article.
-
-    Attributes:
-        sources: Which of `SOURCES` propose candidates.
-        neighbours: How many nearest training articles vote.
-        words: How many labels that fit the article's words best are candidates.
-        journal_threshold: A label with a greater share of the journal's articles is a candidate.
-        max_candidates: The best candidates that are kept; None keeps all.
-        min_candidates: Where fewer are proposed, the most frequent labels fill up.
-        index: How neighbours are found: `"sparse"` by weighted words, `"dense"` as in the paper by mean word
-            vectors and FAISS.
-    """
-
-    sources: tuple[str, ...] = SOURCES
-    neighbours: int = 1000
-    words: int = 100
-    journal_threshold: float = 0.5
-    max_candidates: int | None = 500
-    min_candidates: int = 0
-    index: str = "sparse"
-
-    def __post_init__(self):
-        self.sources = tuple(self.sources)
-        if self.index not in INDEXES:
-            raise ValueError(f"There is no neighbour index {self.index!r}; choose from {', '.join(INDEXES)}.")
-        if unknown := [source for source in self.sources if source not in SOURCES]:
-            raise ValueError(
-                f"There is no candidate source {unknown[0]!r}; choose from {', '.join(SOURCES)}."
-            )
-        if self.neighbours < 1:
-            raise ValueError(f"`neighbours` is {self.neighbours}; it must be at least 1.")
-        if self.max_candidates is not None and self.max_candidates < 1:
-            raise ValueError(f"`max_candidates` is {self.max_candidates}; it must be at least 1, or None.")
 
 
 @dataclass
@@ -144,90 +105,81 @@ class KenMeSHCandidates:
             journals: Title, abbreviation or NLM id of each journal, or several of these; may be empty.
             pmids: PMIDs, where known.
         """
+        labels, features = [np.zeros(0, np.int32)], [np.zeros((0, len(FEATURES)), np.float32)]
+        for findings in self.look_up(titles, abstracts, journals, pmids):
+            found, numbers = self.weigh(findings, self.options)
+            labels.append(found)
+            features.append(numbers)
+        offsets = np.cumsum([*map(len, labels)])
+        return CandidateBatch(offsets, np.concatenate(labels), np.concatenate(features))
+
+    def look_up(
+        self,
+        titles: Sequence[str],
+        abstracts: Sequence[str],
+        journals: Sequence[Journal],
+        pmids: Sequence[str | int | None] | None = None,
+    ) -> Iterator[Findings]:
+        """What every source says about each article of a batch; arguments as for a call."""
         title_words, abstract_words = hash_words(titles), hash_words(abstracts)
         pmids = [None] * len(titles) if pmids is None else pmids
         own = self.articles.find(pmids, hash_articles(title_words, abstract_words))
         counts = count_terms(title_words, abstract_words)
         neighbours = self.index.search(counts, self.options.neighbours, own)
         hits = self.lexicon.hits(title_words, abstract_words)
-        inputs = self.associations.inputs(counts, hits, self.lexicon.labels[hits.terms])
-        bounds = np.searchsorted(hits.articles, np.arange(len(titles) + 1))
-        labels, features = [np.zeros(0, np.int32)], [np.zeros((0, len(FEATURES)), np.float32)]
-        for row in range(len(titles)):
-            own_counts = np.bincount(self.articles.labels_of(own[row])[0], minlength=self.num_labels)
-            predicted = self.associations.predict(inputs, row, self.num_labels)
-            predicted = self.associations.leave_out(predicted, own[row])
-            found, numbers = self._weigh(
-                own[row],
-                own_counts,
-                neighbours[row],
-                journals[row],
-                Hits(*(part[bounds[row] : bounds[row + 1]] for part in hits)),
-                predicted,
-            )
-            labels.append(found)
-            features.append(numbers)
-        offsets = np.cumsum([*map(len, labels)])
-        return CandidateBatch(offsets, np.concatenate(labels), np.concatenate(features))
-
-    def _weigh(
-        self,
-        own: np.ndarray,
-        own_counts: np.ndarray,
-        neighbours: tuple[np.ndarray, np.ndarray],
-        journal: Journal,
-        hits: Hits,
-        predicted: np.ndarray,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Candidates of one article and their numbers."""
-        prior = (self.label_counts - own_counts + 0.5) / (self.num_articles - len(own) + 1)
-        voted, lengths = self.articles.labels_of(neighbours[0])
-        given, counts, size = self._journal_counts(journal, own, own_counts)
         named = self.lexicon.labels[hits.terms].astype(np.int64)
-        proposed = np.zeros(self.num_labels, bool)
-        sources = self.options.sources
-        if "neighbours" in sources:
-            proposed[voted] = True
-        if "journal" in sources:
-            proposed[given[counts > self.options.journal_threshold * size]] = True
-        if "terms" in sources:
-            proposed[named] = True
-        if "words" in sources:
-            most = min(self.options.words, self.num_labels)
-            best = np.argpartition(-predicted, most - 1)[:most]
-            proposed[best[predicted[best] > 0]] = True
-        if self.options.min_candidates > proposed.sum():
-            proposed[np.argsort(-(prior + proposed), kind="stable")[: self.options.min_candidates]] = True
-        evidence = Evidence(np.flatnonzero(proposed), prior, self._graph)
-        evidence.add_votes(voted, lengths, neighbours[1])
-        evidence.add_journal(given, counts, size)
+        inputs = self.associations.inputs(counts, hits, named)
+        bounds = np.searchsorted(hits.articles, np.arange(len(titles) + 1))
+        for row, (near, similarities) in enumerate(neighbours):
+            span = slice(bounds[row], bounds[row + 1])
+            predicted = self.associations.predict(inputs, row, self.num_labels)
+            yield Findings(
+                own[row],
+                *self._count_own(own[row]),
+                similarities,
+                *self.articles.labels_of(near),
+                *self._journal_counts(journals[row], own[row]),
+                Hits(*(part[span] for part in hits)),
+                named[span],
+                self.associations.leave_out(predicted, own[row]),
+            )
+
+    def weigh(self, findings: Findings, options: CandidateOptions) -> tuple[np.ndarray, np.ndarray]:
+        """The candidates of one article, ascending, and their numbers."""
+        evidence = Evidence(findings.propose(options), findings.prior, self._graph)
+        evidence.add_votes(findings.voted, findings.lengths, findings.similarities)
+        evidence.add_journal(findings.given, findings.given_counts, findings.journal_size)
+        hits, named = findings.hits, findings.named
         evidence.add_terms(
             named,
             hits.places,
-            self.lexicon.precision(hits, np.array(len(own)), own_counts[named]),
+            self.lexicon.precision(hits, np.array(len(findings.own)), findings.own_counts[named]),
             hits.counts,
             self.lexicon.is_name[hits.terms],
             self.lexicon.lengths[hits.terms],
         )
-        evidence.add_words(predicted)
-        return self._cut(evidence)
-
-    def _journal_counts(
-        self, journal: Journal, own: np.ndarray, own_counts: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, int]:
-        """Labels of a journal with their counts and its size, the article itself taken out."""
-        labels, counts, size = self.journals.counts_of(journal)
-        labels = labels.astype(np.int64)
-        return labels, np.maximum(counts - own_counts[labels], 0), max(size - len(own), 0)
-
-    def _cut(self, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
+        evidence.add_words(findings.predicted)
         labels, features = evidence.labels, evidence.features()
-        most = self.options.max_candidates
+        most = options.max_candidates
         if most is not None and len(labels) > most:
             best = np.argpartition(features @ -self.ranker[:-1], most - 1)[:most]
             best.sort()
             labels, features = labels[best], features[best]
         return labels.astype(np.int32), features
+
+    def _count_own(self, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """How often each label is given to the article itself, and its share of all other articles."""
+        counts = np.bincount(self.articles.labels_of(own)[0], minlength=self.num_labels)
+        return counts, (self.label_counts - counts + 0.5) / (self.num_articles - len(own) + 1)
+
+    def _journal_counts(self, journal: Journal, own: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+        """Labels of a journal with their counts and its size, the article itself taken out."""
+        number = self.journals.find(journal)
+        labels, counts, size = self.journals.counts_at(number)
+        labels = labels.astype(np.int64)
+        own = own[self.journals.of_articles[own] == number]
+        own_counts = np.bincount(self.articles.labels_of(own)[0], minlength=self.num_labels)
+        return labels, np.maximum(counts - own_counts[labels], 0), max(size - len(own), 0)
 
     def explain(
         self,
@@ -258,8 +210,7 @@ class KenMeSHCandidates:
         nearest, similarities = self.index.search(count_terms(*words), self.options.neighbours, own)[0]
         voted, lengths = self.articles.labels_of(nearest)
         owner = np.repeat(np.arange(len(nearest)), lengths)
-        own_counts = np.bincount(self.articles.labels_of(own[0])[0], minlength=self.num_labels)
-        given, counts, size = self._journal_counts(journal, own[0], own_counts)
+        given, counts, size = self._journal_counts(journal, own[0])
         terms = self._best_terms({"title": title, "abstract": abstract}, words)
         reasons = []
         for label in np.asarray(labels, np.int64).tolist():

@@ -54,6 +54,8 @@ class JournalTable:
         self.offsets = tensors["offsets"].astype(np.int64)
         self.labels = tensors["labels"]
         self.counts = tensors["counts"]
+        # The journal of each training article, -1 where it has none.
+        self.of_articles = tensors["of_articles"].astype(np.int64) - 1
 
     @property
     def names(self) -> list[str]:
@@ -66,36 +68,45 @@ class JournalTable:
     @classmethod
     def build(cls, journals: Iterable[Journal], labels: Sequence[np.ndarray]) -> "JournalTable":
         """Counts labels by journal; articles whose journals share any name belong to the same one."""
-        numbers: dict[int, int] = {}
-        sizes: list[int] = []
-        names: list[str] = []
-        pairs = []
+        nothing = np.zeros(0, np.int64)
+        names = ("keys", "journals", "sizes", "labels", "counts", "of_articles")
+        empty = dict.fromkeys(names, nothing) | {"offsets": np.zeros(1, np.int64), "names": pack_names([])}
+        return cls(empty).grow(journals, labels)
+
+    def grow(self, journals: Iterable[Journal], labels: Sequence[np.ndarray]) -> "JournalTable":
+        """A table that counts more articles, too; their unknown journals join."""
+        numbers = dict(zip(self.keys.tolist(), self.journals.tolist(), strict=True))
+        sizes, names, of_articles = self.sizes.tolist(), self.names, (self.of_articles + 1).tolist()
+        old = np.repeat(np.arange(len(sizes)), np.diff(self.offsets)) << 32 | self.labels.astype(np.int64)
+        cells, amounts = [old], [self.counts.astype(np.int64)]
         for journal, given in zip(journals, labels, strict=True):
             keys = [journal_key(name) for name in journal_names(journal)]
+            number = next((numbers[key] for key in keys if key in numbers), len(sizes))
+            of_articles.append(number + 1 if keys else 0)
             if not keys:
                 continue
-            number = next((numbers[key] for key in keys if key in numbers), len(sizes))
             if number == len(sizes):
                 sizes.append(0)
                 names.append(main_name(journal))
             sizes[number] += 1
             for key in keys:
                 numbers.setdefault(key, number)
-            pairs.append(number << 32 | np.asarray(given, np.int64))
-        cell, counts = np.unique(np.concatenate([np.zeros(0, np.int64), *pairs]), return_counts=True)
+            cells.append(number << 32 | np.asarray(given, np.int64))
+            amounts.append(np.ones(len(given), np.int64))
+        cell, place = np.unique(np.concatenate(cells), return_inverse=True)
+        counts = np.bincount(place, np.concatenate(amounts), len(cell))
+        given = cell & 0xFFFFFFFF
         keys_array = np.array(sorted(numbers), np.uint64)
-        size = len(sizes)
-        return cls(
+        return JournalTable(
             {
                 "keys": keys_array,
                 "journals": np.array([numbers[int(key)] for key in keys_array], np.uint32),
                 "sizes": np.array(sizes, np.uint32),
-                "offsets": np.searchsorted(cell >> 32, np.arange(size + 1)).astype(np.uint32),
-                "labels": (cell & 0xFFFFFFFF).astype(
-                    np.uint16 if cell.size and (cell & 0xFFFFFFFF).max() < 1 << 16 else np.uint32
-                ),
+                "offsets": np.searchsorted(cell >> 32, np.arange(len(sizes) + 1)).astype(np.uint32),
+                "labels": given.astype(np.uint16 if given.max(initial=0) < 1 << 16 else np.uint32),
                 "counts": np.minimum(counts, 0xFFFF).astype(np.uint16),
                 "names": pack_names(names),
+                "of_articles": np.array(of_articles, np.uint16 if len(sizes) < 1 << 16 else np.uint32),
             }
         )
 
@@ -110,7 +121,10 @@ class JournalTable:
 
     def counts_of(self, journal: Journal) -> tuple[np.ndarray, np.ndarray, int]:
         """Labels given in a journal, how often each, and the number of its articles."""
-        number = self.find(journal)
+        return self.counts_at(self.find(journal))
+
+    def counts_at(self, number: int | None) -> tuple[np.ndarray, np.ndarray, int]:
+        """The same for the journal of a number that `find` gave."""
         if number is None:
             return self.labels[:0], self.counts[:0], 0
         span = slice(self.offsets[number], self.offsets[number + 1])

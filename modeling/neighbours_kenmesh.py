@@ -12,6 +12,8 @@ _WEIGHTS = ((np.arange(256) / 255) ** 2).astype(np.float64)
 TITLE_WEIGHT = 2
 IDF_POWER = 1.5
 LENGTH_DAMPING = 0.3
+# A word of fewer articles joins no two of them.
+MIN_DOCUMENTS = 2
 
 
 class TermCounts(NamedTuple):
@@ -47,6 +49,11 @@ def count_terms(titles: HashedWords, abstracts: HashedWords) -> TermCounts:
     return TermCounts(value[starts], counts, offsets)
 
 
+def rarity(size: int, frequency: np.ndarray) -> np.ndarray:
+    """Weight of words that stand in `frequency` of `size` articles."""
+    return (np.log(size / frequency) + 1) ** IDF_POWER
+
+
 def hash_articles(titles: HashedWords, abstracts: HashedWords) -> np.ndarray:
     """Hash of each article's words in their order, blind to case, punctuation and spacing, `(articles,)`."""
     total = np.zeros(len(titles.offsets) - 1, np.uint64)
@@ -77,13 +84,13 @@ class SparseNeighbours:
         self.size = int(tensors["size"][0])
 
     @classmethod
-    def build(cls, counts: TermCounts, min_documents: int = 2, max_terms: int = 64) -> "SparseNeighbours":
-        """Indexes articles; words in fewer than `min_documents` of them join no two and are left out."""
+    def build(cls, counts: TermCounts, max_terms: int = 64) -> "SparseNeighbours":
+        """Indexes articles."""
         size = len(counts.offsets) - 1
         terms, column, frequency = np.unique(counts.hashes, return_inverse=True, return_counts=True)
         document = np.repeat(np.arange(size), np.diff(counts.offsets))
-        known = frequency >= min_documents
-        idf = (np.log(size / frequency) + 1) ** IDF_POWER
+        known = frequency >= MIN_DOCUMENTS
+        idf = rarity(size, frequency)
         weight = (1 + np.log(counts.counts)) * idf[column]
         square = np.bincount(document, np.where(known[column], weight**2, 0), minlength=size)
         # A title alone is short and would be near to everything it shares one word with.
@@ -114,27 +121,31 @@ class SparseNeighbours:
         Args:
             counts: The queries' words.
             k: How many neighbours at most.
-            exclude: For each query the indexed articles it must not meet: itself.
+            exclude: For each query the indexed articles it must not meet: itself. How rare its words are is
+                judged without them, too.
 
         Returns:
             For each query its neighbours, nearest first, and their cosines.
         """
         place = np.minimum(np.searchsorted(self.terms, counts.hashes), max(len(self.terms) - 1, 0))
         known = self.terms[place] == counts.hashes if len(self.terms) else np.zeros(len(place), bool)
-        weight = np.where(known, (1 + np.log(counts.counts)) * self.idf[place] if len(self.idf) else 0.0, 0.0)
+        times = 1 + np.log(counts.counts)
         found = []
         for query, own in enumerate(exclude):
             span = slice(counts.offsets[query], counts.offsets[query + 1])
             use = known[span]
-            found.append(self._search_one(place[span][use], weight[span][use], k, own))
+            found.append(self._search_one(place[span][use], times[span][use], k, own))
         return found
 
     def _search_one(
-        self, terms: np.ndarray, weights: np.ndarray, k: int, own: np.ndarray
+        self, terms: np.ndarray, times: np.ndarray, k: int, own: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
+        terms, times, change = self._without(own, terms, times)
         if not len(terms):
             return np.zeros(0, np.int64), np.zeros(0)
-        weights = weights / np.sqrt((weights**2).sum())
+        weights = times * self.idf[terms] * change
+        # The weight of a word in an indexed article holds its rarity, too.
+        weights = weights / np.sqrt((weights**2).sum()) * change
         if len(terms) > self.max_terms:
             heaviest = np.argsort(-weights, kind="stable")[: self.max_terms]
             terms, weights = terms[heaviest], weights[heaviest]
@@ -150,6 +161,21 @@ class SparseNeighbours:
             best = best[np.argpartition(scores[best], len(best) - k)[len(best) - k :]]
         best = best[np.lexsort((best, -scores[best]))]
         return best, scores[best]
+
+    def _without(
+        self, own: np.ndarray, terms: np.ndarray, times: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | float]:
+        """The words that an index without some articles would know, and the factor of each one's rarity."""
+        if not len(own):
+            return terms, times, 1.0
+        spans = [slice(*span) for span in zip(self.offsets[terms], self.offsets[terms + 1], strict=True)]
+        frequency = np.array([span.stop - span.start for span in spans], np.int64)
+        own_documents = np.sort(own).astype(self.documents.dtype)
+        left = frequency - [np.isin(own_documents, self.documents[span]).sum() for span in spans]
+        known = left >= MIN_DOCUMENTS
+        left, frequency = left[known], frequency[known]
+        change = rarity(self.size - len(own), left) / rarity(self.size, frequency)
+        return terms[known], times[known], change
 
 
 class IndexedArticles:

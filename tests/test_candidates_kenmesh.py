@@ -7,12 +7,8 @@ import pytest
 from tiny import JOURNALS, TOPICS, tiny_articles, tiny_vocabulary
 
 from kenmesh_hf.indexing import build_candidates
-from kenmesh_hf.modeling.candidates_kenmesh import (
-    SOURCES,
-    CandidateBatch,
-    CandidateOptions,
-    KenMeSHCandidates,
-)
+from kenmesh_hf.modeling.candidates_kenmesh import CandidateBatch, KenMeSHCandidates
+from kenmesh_hf.modeling.proposals_kenmesh import SOURCES, CandidateOptions
 
 ARTICLES = tiny_articles(120)
 UNSEEN = tiny_articles(20, seed=3, first_pmid=7001)

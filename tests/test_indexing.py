@@ -16,8 +16,9 @@ from kenmesh_hf.indexing import (
     journal_of,
     label_ids,
 )
-from kenmesh_hf.modeling.candidates_kenmesh import CandidateOptions, KenMeSHCandidates
+from kenmesh_hf.modeling.candidates_kenmesh import KenMeSHCandidates
 from kenmesh_hf.modeling.neighbours_kenmesh import IndexedArticles
+from kenmesh_hf.modeling.proposals_kenmesh import CandidateOptions
 
 ARTICLES = tiny_articles(150)
 HELD_OUT = tiny_articles(60, seed=9, first_pmid=5001)
@@ -51,6 +52,18 @@ def test_a_training_article_gets_the_numbers_of_an_unseen_one(candidates, number
     for name in ("term_title", "term_abstract", "term_inside"):
         # What terms of a kind are worth on average is counted over all articles, this one included.
         assert np.allclose(got[name], expected[name], atol=0.01), name
+    for name in ("vote_all", "vote_50", "vote_15", "best_similarity"):
+        # The lengths of indexed articles were measured with the words of this one known.
+        assert np.allclose(got[name], expected[name], atol=0.03), name
+
+
+def test_an_article_counts_only_in_the_journal_it_was_indexed_in(candidates):
+    article = next(a for a in ARTICLES if a.journal == ARTICLES[0].journal)
+    other = next(a.journal for a in ARTICLES if a.journal != article.journal)
+    moved = replace(article, journal=other, journal_abbreviation=None, nlm_id=None)
+    stranger = replace(moved, pmid=None, title=f"{article.title} again")
+    got, expected = numbers(candidates, moved), numbers(candidates, stranger)
+    assert np.allclose(got["journal_share"] - expected["journal_share"], 0, atol=5e-3)
 
 
 def test_an_articles_own_labels_do_not_touch_its_votes(candidates):

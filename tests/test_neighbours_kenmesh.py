@@ -63,12 +63,23 @@ def test_the_k_nearest_are_the_head_of_all(index):
         assert set(head) <= set(near[cosine >= its_cosine[-1]])
 
 
-def test_what_is_excluded_is_not_met_and_the_rest_stays(index):
-    query = counts_of(ARTICLES[:1])
-    (everything, _), *_ = index.search(query, 80, [NONE])
-    (left, _), *_ = index.search(query, 80, [np.array([0, everything[3]])])
-    assert everything[0] == 0
-    assert left.tolist() == [near for near in everything.tolist() if near not in (0, everything[3])]
+@pytest.mark.parametrize("own", [[0], [0, 17], [79]])
+def test_what_is_excluded_counts_nowhere(index, own):
+    """The words of an excluded article tell neither what is near nor how rare a word is."""
+    rest = [number for number in range(len(ARTICLES)) if number not in own]
+    without = SparseNeighbours.build(counts_of([ARTICLES[number] for number in rest]))
+    query = counts_of([ARTICLES[own[0]]])
+    (near, cosine), (truth, expected) = (
+        index.search(query, 80, [np.array(own)])[0],
+        without.search(query, 80, [NONE])[0],
+    )
+    truth = np.array(rest)[truth]
+    assert set(near) == set(truth)
+    # The lengths of the articles in the index stay as they were.
+    order, expected_order = np.argsort(near), np.argsort(truth)
+    assert np.allclose(cosine[order], expected[expected_order], atol=0.02)
+    met = index.search(query, 80, [NONE])[0]
+    assert met[0][0] == own[0] and set(own) <= set(met[0])
 
 
 @pytest.mark.parametrize("text", ["", "the of and", "qqqq wwww", "..."])

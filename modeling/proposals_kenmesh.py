@@ -1,0 +1,101 @@
+"""What is found out about an article before its labels are weighed, and which labels that proposes."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from .lexicon_kenmesh import Hits
+
+INDEXES = ("sparse", "dense")
+SOURCES = ("neighbours", "journal", "terms", "words")
+
+
+@dataclass
+class CandidateOptions:
+    """What is proposed for an article.
+
+    Attributes:
+        sources: Which of `SOURCES` propose candidates.
+        neighbours: How many nearest training articles vote.
+        words: How many labels that fit the article's words best are candidates.
+        journal_threshold: A label with a greater share of the journal's articles is a candidate.
+        max_candidates: The best candidates that are kept; None keeps all.
+        min_candidates: Where fewer are proposed, the most frequent labels fill up.
+        index: How neighbours are found: `"sparse"` by weighted words, `"dense"` as in the paper by mean word
+            vectors and FAISS.
+    """
+
+    sources: tuple[str, ...] = SOURCES
+    neighbours: int = 1000
+    words: int = 100
+    journal_threshold: float = 0.5
+    max_candidates: int | None = 500
+    min_candidates: int = 0
+    index: str = "sparse"
+
+    def __post_init__(self):
+        self.sources = tuple(self.sources)
+        if self.index not in INDEXES:
+            raise ValueError(f"There is no neighbour index {self.index!r}; choose from {', '.join(INDEXES)}.")
+        if unknown := [source for source in self.sources if source not in SOURCES]:
+            raise ValueError(
+                f"There is no candidate source {unknown[0]!r}; choose from {', '.join(SOURCES)}."
+            )
+        for name in ("neighbours", "words", "max_candidates"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                either = ", or None" if name == "max_candidates" else ""
+                raise ValueError(f"`{name}` is {value}; it must be at least 1{either}.")
+
+
+class Findings(NamedTuple):
+    """What the sources say about one article, the article itself taken out of each.
+
+    Attributes:
+        own: The indexed articles that are this article itself.
+        own_counts: How many of them carry each label, `(labels,)`.
+        prior: Share of the other training articles that carry each label, `(labels,)`.
+        similarities: Cosine of each neighbour, nearest first, `(neighbours,)`.
+        voted: Labels of the neighbours, one neighbour after the other.
+        lengths: How many labels each neighbour has, `(neighbours,)`.
+        given: Labels given in the article's journal.
+        given_counts: How often each was given there.
+        journal_size: Articles of the journal.
+        hits: Terms found in the text.
+        named: Label of each hit.
+        predicted: What the words say about each label, `(labels,)`.
+    """
+
+    own: np.ndarray
+    own_counts: np.ndarray
+    prior: np.ndarray
+    similarities: np.ndarray
+    voted: np.ndarray
+    lengths: np.ndarray
+    given: np.ndarray
+    given_counts: np.ndarray
+    journal_size: int
+    hits: Hits
+    named: np.ndarray
+    predicted: np.ndarray
+
+    def propose(self, options: CandidateOptions) -> np.ndarray:
+        """Labels that the sources propose, ascending."""
+        proposed = np.zeros(len(self.prior), bool)
+        if "neighbours" in options.sources:
+            proposed[self.voted] = True
+        if "journal" in options.sources:
+            frequent = self.given_counts > options.journal_threshold * self.journal_size
+            proposed[self.given[frequent]] = True
+        if "terms" in options.sources:
+            proposed[self.named] = True
+        if "words" in options.sources:
+            fitting = np.flatnonzero(self.predicted > 0)
+            if len(fitting) > options.words:
+                fitting = fitting[np.argpartition(-self.predicted[fitting], options.words)[: options.words]]
+            proposed[fitting] = True
+        if options.min_candidates > proposed.sum():
+            order = np.argsort(-(self.prior + proposed), kind="stable")
+            proposed[order[: options.min_candidates]] = True
+        return np.flatnonzero(proposed)
