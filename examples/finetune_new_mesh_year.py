@@ -1,9 +1,11 @@
 """Takes a model to the next MeSH year: update, add the new articles to the index, fine-tune, compare, save.
 
 python examples/finetune_new_mesh_year.py --model OLD --mesh desc2025.xml --articles new.jsonl \
-    --held-out test.jsonl --out NEW [--push organisation/name]
+    --tune other.jsonl --held-out test.jsonl --out NEW [--push organisation/name]
 
 The new year's articles carry mostly old descriptors, which is why fine-tuning on them does not forget those.
+A larger index raises all scores, so the thresholds are chosen anew on articles that are neither in the index
+nor trained on, and the comparison is made on yet others.
 """
 
 import argparse
@@ -21,6 +23,7 @@ from kenmesh_hf.dataset import encode_articles
 from kenmesh_hf.hub import push
 from kenmesh_hf.index_growth import add_articles
 from kenmesh_hf.mesh_update import update_mesh
+from kenmesh_hf.retuning import retune_thresholds
 from kenmesh_hf.training import options_for, training_arguments
 from kenmesh_hf.update_scores import score_update
 from kenmesh_hf.vocabulary import read_vocabulary
@@ -40,13 +43,16 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--model", required=True, help="folder or Hub name of the old year's model")
     parser.add_argument("--mesh", required=True, help="descriptor file of the new year")
     parser.add_argument("--articles", required=True, help="the new year's labelled articles")
+    parser.add_argument("--tune", required=True, help="some more of them, for the thresholds")
     parser.add_argument("--held-out", required=True, help="labelled articles to compare on")
     parser.add_argument("--out", required=True, help="folder for the new model")
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--learning-rate", type=float, default=2e-4)
     parser.add_argument("--push", metavar="NAME", help="also send it to this Hub repository")
     chosen = parser.parse_args(arguments)
-    articles, held_out = (list(read_articles(path)) for path in (chosen.articles, chosen.held_out))
+    articles, tuning, held_out = (
+        list(read_articles(path)) for path in (chosen.articles, chosen.tune, chosen.held_out)
+    )
 
     old = kenmesh_hf.load(chosen.model)
     model, processor, plan = update_mesh(old.model, old.processor, read_vocabulary(chosen.mesh))
@@ -72,6 +78,8 @@ def main(arguments: list[str] | None = None) -> None:
     trainer.train()
 
     tuned = kenmesh_hf.MeSHIndexingPipeline(model=model.eval(), processor=processor)
+    processor = processor.with_parts(thresholds=retune_thresholds(tuned, tuning))
+    tuned = kenmesh_hf.MeSHIndexingPipeline(model=model, processor=processor)
     figures["finetuned"] = score_update(tuned, held_out, plan.diff.added)
     model.save_pretrained(chosen.out)
     processor.save_pretrained(chosen.out)

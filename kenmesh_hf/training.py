@@ -323,14 +323,7 @@ def _save(
 ) -> None:
     """Writes the complete model; the checkpoints are then no longer needed."""
     model.save_pretrained(out)
-    KenMeSHProcessor(
-        processor.tokenizer,
-        processor.max_title_tokens,
-        processor.max_abstract_tokens,
-        candidates=processor.candidates,
-        vocabulary=processor.vocabulary,
-        thresholds=thresholds,
-    ).save_pretrained(out)
+    processor.with_parts(thresholds=thresholds).save_pretrained(out)
     plot_training(out / CURVES_FILE, summary["history"])
     write_json(out / SUMMARY_FILE, summary)
     shutil.rmtree(out / CHECKPOINTS)

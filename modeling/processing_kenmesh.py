@@ -138,6 +138,12 @@ class KenMeSHProcessor(ProcessorMixin):
     vocabulary = property(lambda self: self._vocabulary)
     thresholds = property(lambda self: self._thresholds)
 
+    def with_parts(self, **parts: Any) -> "KenMeSHProcessor":
+        """A processor like this one but for some parts, given by the names of the constructor's arguments."""
+        own = {name: getattr(self, name) for name in ("tokenizer", "max_title_tokens", "max_abstract_tokens")}
+        own |= {name: getattr(self, name) for name in ("candidates", "vocabulary", "thresholds")}
+        return type(self)(**(own | parts))
+
     @property
     def word_ids(self) -> dict[str, int]:
         """Id of each word the tokenizer knows."""

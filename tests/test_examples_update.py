@@ -42,10 +42,10 @@ def test_a_new_year_is_learned_and_the_old_one_kept(tiny_model: Path, tmp_path: 
     mesh = write_new_year(tmp_path / "mesh2025.tsv")
     write_articles(articles(60, 3, 20_001), tmp_path / "new.jsonl")
     write_articles(articles(40, 4, 30_001), tmp_path / "held_out.jsonl")
+    write_articles(articles(40, 5, 40_001), tmp_path / "tune.jsonl")
     options = {"model": tiny_model, "mesh": mesh, "articles": tmp_path / "new.jsonl"}
-    options |= {"held-out": tmp_path / "held_out.jsonl", "out": tmp_path / "out", "epochs": 4}
-    # The index grows by half, which shifts every number of a candidate: a few steps must make up for it.
-    options["learning-rate"] = 1e-3
+    options |= {"tune": tmp_path / "tune.jsonl", "held-out": tmp_path / "held_out.jsonl"}
+    options |= {"out": tmp_path / "out", "epochs": 4}
     given = [word for name, value in options.items() for word in (f"--{name}", str(value))]
     done = subprocess.run([sys.executable, str(SCRIPT), *given], capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr
@@ -55,6 +55,6 @@ def test_a_new_year_is_learned_and_the_old_one_kept(tiny_model: Path, tmp_path: 
     assert 0 < figures["updated"]["new_candidate_recall"] <= 0.5
     assert figures["finetuned"]["new_recall_at_10"] > max(0.7, figures["updated"]["new_recall_at_10"])
     assert figures["updated"]["old_MiF"] > figures["before"]["old_MiF"] - 0.02
-    assert figures["finetuned"]["old_MiF"] > figures["before"]["old_MiF"] - 0.05
+    assert figures["finetuned"]["old_MiF"] > figures["before"]["old_MiF"] - 0.02
     tagger = load(tmp_path / "out")
     assert len(tagger.processor.candidates.articles) == 180 and tagger.processor.vocabulary.year == 2025
