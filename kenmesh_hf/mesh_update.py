@@ -171,10 +171,8 @@ def update_mesh(
         words = sorted(processor.word_ids, key=processor.word_ids.__getitem__)
         tokenizer = build_tokenizer([*words[2:], *new_words], tokenizer.model_max_length)
     candidates, thresholds = processor.candidates, processor.thresholds
-    updated = KenMeSHProcessor(
-        tokenizer,
-        processor.max_title_tokens,
-        processor.max_abstract_tokens,
+    updated = processor.with_parts(
+        tokenizer=tokenizer,
         candidates=None if candidates is None else carry_candidates(candidates, plan),
         vocabulary=vocabulary,
         thresholds=None if thresholds is None else carry_thresholds(thresholds, plan),
@@ -187,6 +185,7 @@ def update_model_folder(
     mesh: str | os.PathLike,
     out: str | os.PathLike,
     trees: str | os.PathLike | None = None,
+    limit: int = 20,
 ) -> str:
     """Carries a saved model to another MeSH year; what happened is also kept in `mesh_update.json`.
 
@@ -195,6 +194,7 @@ def update_model_folder(
         mesh: Descriptor file of the new year.
         out: Folder for the new model.
         trees: Tree numbers, where the descriptor file has none.
+        limit: How many descriptors of each kind the report lists by name.
 
     Returns:
         The report.
@@ -209,4 +209,4 @@ def update_model_folder(
     updated.save_pretrained(out)
     processor.save_pretrained(out)
     write_json(out / UPDATE_FILE, plan.to_dict())
-    return plan.report()
+    return plan.report(limit)

@@ -4,7 +4,7 @@ import pytest
 from tiny_model import UNSEEN
 
 from kenmesh_hf.evaluation import evaluate
-from kenmesh_hf.update_scores import score_update
+from kenmesh_hf.update_scores import score_each, score_update
 
 
 def test_without_new_descriptors_it_is_the_usual_micro_f(tiny_tagger):
@@ -27,9 +27,33 @@ def test_new_descriptors_are_counted_apart(tiny_tagger):
     assert figures["old_MiF"] != score_update(tiny_tagger, UNSEEN, frozenset())["old_MiF"]
 
 
+def test_the_counts_behind_the_figures_are_told(tiny_tagger):
+    added = {"D900000", "D900001"}
+    figures = score_update(tiny_tagger, UNSEEN, added)
+    carried = [ui for article in UNSEEN for ui in article.descriptors]
+    assert figures["articles"] == len(UNSEEN)
+    assert figures["new_labels"] == sum(ui in added for ui in carried)
+    assert figures["old_labels"] == len(carried) - figures["new_labels"]
+
+
+def test_the_most_frequent_new_descriptors_are_told_one_by_one(tiny_tagger):
+    added = {"D900000", "D900001", "D999999"}
+    each = score_each(tiny_tagger, UNSEEN, added, 5)
+    carried = [ui for article in UNSEEN for ui in article.descriptors]
+    assert {ui: told["articles"] for ui, told in each.items()} == {
+        ui: carried.count(ui) for ui in added - {"D999999"}
+    }
+    assert list(each) == sorted(each, key=carried.count, reverse=True)
+    figures = score_update(tiny_tagger, UNSEEN, added)
+    found = sum(told["found"] for told in each.values())
+    assert found / figures["new_labels"] == pytest.approx(figures["new_recall_at_10"])
+    assert len(score_each(tiny_tagger, UNSEEN, added, 1)) == 1
+
+
 def test_descriptors_that_the_model_lacks_are_missed(tiny_tagger):
     article = UNSEEN[0]
     renamed = article.from_dict(
         article.to_dict() | {"mesh": [{"ui": "D999999"}, {"ui": article.descriptors[0]}]}
     )
     assert score_update(tiny_tagger, [renamed], {"D999999"})["new_recall_at_10"] == 0
+    assert score_each(tiny_tagger, [renamed], {"D999999"}, 5) == {"D999999": {"articles": 1, "found": 0}}
