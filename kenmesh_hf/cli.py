@@ -185,7 +185,8 @@ def update_mesh(arguments: argparse.Namespace) -> int:
     """Carries a model to another MeSH year."""
     from .mesh_update import update_model_folder
 
-    print(update_model_folder(arguments.model, arguments.mesh, arguments.out, trees=arguments.trees))
+    loading = _loading(arguments)
+    print(update_model_folder(arguments.model, arguments.mesh, arguments.out, arguments.trees, **loading))
     return 0
 
 
@@ -193,7 +194,9 @@ def index_add(arguments: argparse.Namespace) -> int:
     """Adds articles to a model's index."""
     from .index_growth import add_to_model_folder
 
-    added, report = add_to_model_folder(arguments.model, arguments.articles, arguments.out)
+    added, report = add_to_model_folder(
+        arguments.model, arguments.articles, arguments.out, arguments.tune, **_loading(arguments)
+    )
     print(f"{added:,} articles added → {arguments.out}")
     return _tell(report)
 
@@ -297,7 +300,8 @@ kenmesh train newer-data --out newer-model --start-from my-model --learning-rate
         index_add,
         cli_options.add_index,
         "add articles to a model's index",
-        "kenmesh index add --model my-model --articles new.xml.gz --out my-model-new",
+        """kenmesh index add --model my-model --articles new.xml.gz --out my-model-new
+kenmesh index add --model my-model --articles new.xml.gz --tune other.xml.gz --out my-model-new""",
     ),
 }
 

@@ -48,6 +48,10 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
         default=str(BUNDLED_CHECKPOINT),
         help="folder or Hub name (default: the bundled checkpoint)",
     )
+    _add_hub(parser)
+
+
+def _add_hub(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--revision", help="branch, tag or commit on the Hub")
     parser.add_argument("--token", help="Hub token (default: the one of `hf auth login`)")
 
@@ -165,6 +169,7 @@ def add_push_model(parser: argparse.ArgumentParser) -> None:
 
 def add_update_mesh(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", required=True, help="folder or Hub name of the model to carry over")
+    _add_hub(parser)
     parser.add_argument("--mesh", type=Path, required=True, help="descYYYY.xml, dYYYY.bin or a table")
     parser.add_argument(
         "--trees", type=Path, help="mtreesYYYY.bin, beside an ASCII file without tree numbers"
@@ -175,5 +180,14 @@ def add_update_mesh(parser: argparse.ArgumentParser) -> None:
 def add_index(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=("add",), help="what to do with the index")
     parser.add_argument("--model", required=True, help="folder or Hub name")
+    _add_hub(parser)
     parser.add_argument("--articles", nargs="+", required=True, help="files of articles with descriptors")
+    parser.add_argument(
+        "--tune",
+        nargs="+",
+        default=(),
+        metavar="FILE",
+        help="other articles with descriptors, to choose the thresholds anew: a larger index raises all "
+        "scores, so do this where it grows by more than a tenth",
+    )
     parser.add_argument("--out", type=Path, required=True, help="folder for the model with the larger index")

@@ -18,10 +18,13 @@ import numpy as np
 from . import find_model
 from .articles import Article, ReadReport, read_articles
 from .errors import InputError
+from .hub import CARD, CODE
 from .indexing import journal_of, label_ids
+from .model_card import RESULTS_FILE
 from .modeling.associations_kenmesh import WordAssociations, code, pack_left_out
 from .modeling.candidates_kenmesh import KenMeSHCandidates
 from .modeling.lexicon_kenmesh import Hits, Lexicon
+from .modeling.modeling_kenmesh import KenMeSHForMeSHIndexing
 from .modeling.neighbours_kenmesh import (
     MIN_DOCUMENTS,
     IndexedArticles,
@@ -32,8 +35,10 @@ from .modeling.neighbours_kenmesh import (
     pmid_number,
     rarity,
 )
+from .modeling.pipeline_kenmesh import MeSHIndexingPipeline
 from .modeling.processing_kenmesh import KenMeSHProcessor
 from .modeling.terms_kenmesh import HashedWords, hash_words
+from .retuning import retune_thresholds
 
 _KNOWN = "already in the index"
 _UNLABELLED = "no descriptor of the model's MeSH"
@@ -60,6 +65,8 @@ class Growth:
 def add_articles(processor: KenMeSHProcessor, articles: Sequence[Article]) -> tuple[KenMeSHProcessor, Growth]:
     """Lets articles join the index; the processor that was given stays as it is.
 
+    Thresholds stay, too; where many articles join, `retune_thresholds` should follow.
+
     Args:
         processor: With candidates and vocabulary.
         articles: Labelled articles. Those that the index has already, by PMID or text, are left out.
@@ -76,15 +83,7 @@ def add_articles(processor: KenMeSHProcessor, articles: Sequence[Article]) -> tu
     if new:
         labels = [label_ids(article, processor.vocabulary) for article in new]
         candidates = grow_candidates(candidates, new, labels)
-    grown = KenMeSHProcessor(
-        processor.tokenizer,
-        processor.max_title_tokens,
-        processor.max_abstract_tokens,
-        candidates=candidates,
-        vocabulary=processor.vocabulary,
-        thresholds=processor.thresholds,
-    )
-    return grown, growth
+    return processor.with_parts(candidates=candidates), growth
 
 
 def _newcomers(processor: KenMeSHProcessor, articles: Sequence[Article]) -> tuple[list[Article], Growth]:
@@ -231,26 +230,44 @@ def _grow_associations(
 
 
 def add_to_model_folder(
-    model: str | os.PathLike, articles: Sequence[str | os.PathLike], out: str | os.PathLike
+    model: str | os.PathLike,
+    articles: Sequence[str | os.PathLike],
+    out: str | os.PathLike,
+    tune: Sequence[str | os.PathLike] = (),
+    **options: Any,
 ) -> tuple[int, ReadReport]:
-    """Lets articles join the index of a saved model; everything else of the model is copied.
+    """Lets articles join the index of a saved model; its card and figures, which tell of the old one, stay.
 
     Args:
         model: Folder or Hub name.
         articles: Files or folders of labelled articles.
         out: Folder for the model with the larger index.
+        tune: Files of other labelled articles, on which its thresholds are chosen anew.
+        **options: `revision` and `token` of a model on the Hub.
 
     Returns:
         How many articles joined, and what was read and left out.
     """
-    folder, out = find_model(model, {}), Path(out)
+    folder, out = find_model(model, options), Path(out)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise InputError(f"{out} is already there; give a new folder for the model with the larger index.")
     report = ReadReport()
-    read = list(read_articles([Path(path) if str(path) != "-" else "-" for path in articles], report=report))
-    processor, growth = add_articles(KenMeSHProcessor.from_pretrained(folder), read)
+    processor, growth = add_articles(KenMeSHProcessor.from_pretrained(folder), _read(articles, report))
     counts = {_KNOWN: growth.known, _REPEATED: growth.repeated, _UNLABELLED: growth.unlabelled}
     report.notes.update({reason: count for reason, count in counts.items() if count})
-    shutil.copytree(folder, out, dirs_exist_ok=True)
+    if tune:
+        network = KenMeSHForMeSHIndexing.from_pretrained(folder)
+        tagger = MeSHIndexingPipeline(model=network, processor=processor)
+        processor = processor.with_parts(thresholds=retune_thresholds(tagger, _read(tune, report)))
+    # Weights are copied as they are, maybe of half the size they are loaded in. Code comes from here: the
+    # bundled checkpoint has none, and another version's might not read the tables that are written now.
+    shutil.copytree(folder, out, dirs_exist_ok=True, ignore=shutil.ignore_patterns(CARD, RESULTS_FILE))
+    for path in CODE.glob("*_kenmesh.py"):
+        shutil.copy(path, out)
     processor.save_pretrained(out)
     return growth.added, report
+
+
+def _read(files: Sequence[str | os.PathLike], report: ReadReport) -> list[Article]:
+    paths = [Path(path) if str(path) != "-" else "-" for path in files]
+    return list(read_articles(paths, report=report))

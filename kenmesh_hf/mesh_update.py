@@ -186,6 +186,7 @@ def update_model_folder(
     out: str | os.PathLike,
     trees: str | os.PathLike | None = None,
     limit: int = 20,
+    **options: Any,
 ) -> str:
     """Carries a saved model to another MeSH year; what happened is also kept in `mesh_update.json`.
 
@@ -195,11 +196,12 @@ def update_model_folder(
         out: Folder for the new model.
         trees: Tree numbers, where the descriptor file has none.
         limit: How many descriptors of each kind the report lists by name.
+        **options: `revision` and `token` of a model on the Hub.
 
     Returns:
         The report.
     """
-    folder, out = find_model(model, {}), Path(out)
+    folder, out = find_model(model, options), Path(out)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise InputError(f"{out} is already there; give a new folder for the updated model.")
     vocabulary = read_vocabulary(mesh, trees)

@@ -1,5 +1,6 @@
 """Articles that join an index: the same tables as if it had been built with them, as far as that can be."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,9 +14,12 @@ from kenmesh_hf.articles import Article, Heading, write_articles
 from kenmesh_hf.errors import InputError
 from kenmesh_hf.index_growth import Growth, add_articles, add_to_model_folder
 from kenmesh_hf.indexing import build_candidates
+from kenmesh_hf.modeling.candidates_kenmesh import NEIGHBOURS_FILE, KenMeSHCandidates
 from kenmesh_hf.modeling.neighbours_kenmesh import SparseNeighbours, count_terms
 from kenmesh_hf.modeling.processing_kenmesh import KenMeSHProcessor
+from kenmesh_hf.modeling.proposals_kenmesh import CandidateOptions
 from kenmesh_hf.modeling.terms_kenmesh import hash_words
+from kenmesh_hf.modeling.text_kenmesh import content_words
 
 NEW = tiny_articles(30, seed=5, first_pmid=8001)
 
@@ -125,6 +129,35 @@ def test_nothing_new_changes_nothing(tiny_tagger):
     assert growth.added == 0 and processor.candidates is tiny_tagger.processor.candidates
 
 
+def test_a_dense_index_grows_too_and_again_after_it_was_saved(tiny_tagger, tmp_path: Path):
+    texts = (f"{article.title} {article.abstract}" for article in [*TRAINING, *NEW])
+    words = sorted({word for text in texts for word in content_words(text)})
+    vectors = words, np.random.default_rng(0).normal(size=(len(words), 16)).astype(np.float32)
+    options = CandidateOptions(index="dense", neighbours=20, sources=("neighbours",))
+    made = [
+        build_candidates(articles, tiny_vocabulary(), options, word_vectors=vectors)
+        for articles in (TRAINING, [*TRAINING, *NEW])
+    ]
+    first, _ = add_articles(tiny_tagger.processor.with_parts(candidates=made[0]), NEW[:20])
+    first.candidates.save_pretrained(tmp_path)
+    reloaded = tiny_tagger.processor.with_parts(candidates=KenMeSHCandidates.from_pretrained(tmp_path))
+    grown, growth = add_articles(reloaded, NEW[20:])
+    assert growth.added == 10 and grown.candidates.index.index.ntotal == 150
+    assert [found[0] for found, _ in search(grown.candidates.index, NEW, 1)] == list(range(120, 150))
+    # How rare a word is differs a little, for it is what the first articles told.
+    pairs = zip(search(grown.candidates.index, UNSEEN, 20), search(made[1].index, UNSEEN, 20), strict=True)
+    assert np.mean([np.isin(mine, theirs).mean() for (mine, _), (theirs, _) in pairs]) > 0.85
+
+
+def test_a_model_shared_without_its_index_is_refused(tiny_model: Path, tmp_path: Path):
+    bare = tmp_path / "bare"
+    shutil.copytree(tiny_model, bare, ignore=shutil.ignore_patterns(NEIGHBOURS_FILE))
+    write_articles(NEW, tmp_path / "new.jsonl")
+    with pytest.raises(InputError, match="without its index"):
+        add_to_model_folder(bare, [tmp_path / "new.jsonl"], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_processor_without_candidates_is_refused(tiny_tagger):
     bare = KenMeSHProcessor(tiny_tagger.processor.tokenizer, vocabulary=tiny_vocabulary())
     with pytest.raises(InputError, match="no candidates"):
@@ -141,5 +174,26 @@ def test_a_saved_model_grows(tiny_model: Path, tmp_path: Path):
         {"title": NEW[0].title, "abstract": NEW[0].abstract}, threshold=0.0, top_k=3, evidence=True
     )
     assert NEW[0].pmid not in {n["pmid"] for tag in neighbours for n in tag["evidence"]["neighbours"]}
+    assert {path.name for path in (tmp_path / "out").iterdir()} >= {"modeling_kenmesh.py", "checksums.json"}
     with pytest.raises(InputError, match="already there"):
         add_to_model_folder(tiny_model, [tmp_path / "new.jsonl"], tmp_path / "out")
+
+
+def test_card_and_figures_of_the_smaller_index_stay_behind(tiny_model: Path, tmp_path: Path):
+    told = tmp_path / "told"
+    shutil.copytree(tiny_model, told)
+    (told / "README.md").write_text("# Figures\n")
+    (told / "results.json").write_text("{}")
+    write_articles(NEW, tmp_path / "new.jsonl")
+    add_to_model_folder(told, [tmp_path / "new.jsonl"], tmp_path / "out")
+    assert not {"README.md", "results.json"} & {path.name for path in (tmp_path / "out").iterdir()}
+
+
+def test_thresholds_are_chosen_anew_where_articles_for_that_are_given(tiny_model: Path, tmp_path: Path):
+    write_articles(NEW, tmp_path / "new.jsonl")
+    write_articles(UNSEEN, tmp_path / "tune.jsonl")
+    files = [tmp_path / "new.jsonl"], tmp_path / "out"
+    _, report = add_to_model_folder(tiny_model, *files, tune=[tmp_path / "tune.jsonl"])
+    assert report.read == len(NEW) + len(UNSEEN)
+    before, after = (load(folder).processor.thresholds for folder in (tiny_model, tmp_path / "out"))
+    assert after.held_out and after.global_threshold > before.global_threshold

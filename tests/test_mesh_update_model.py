@@ -2,6 +2,7 @@
 
 import copy
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from tiny_model import TRAINING, UNSEEN, build_tagger
 from kenmesh_hf import load
 from kenmesh_hf.errors import InputError, MismatchError
 from kenmesh_hf.mesh_update import UPDATE_FILE, update_mesh, update_model_folder
+from kenmesh_hf.modeling.candidates_kenmesh import NEIGHBOURS_FILE
 from kenmesh_hf.modeling.pipeline_kenmesh import MeSHIndexingPipeline
 from kenmesh_hf.modeling.processing_kenmesh import KenMeSHProcessor
 from kenmesh_hf.modeling.vocabulary_kenmesh import MeshVocabulary
@@ -168,6 +170,20 @@ def test_a_model_without_index_or_thresholds_is_updated_too(tiny_tagger):
     model, processor, _ = update_mesh(tiny_tagger.model, bare, changed(added=(NEW,)))
     assert processor.candidates is None and processor.thresholds is None
     assert model.config.num_labels == len(processor.vocabulary) == TOPICS + 3
+
+
+def test_a_model_shared_without_its_index_keeps_what_it_still_knows(tiny_model: Path, tmp_path: Path):
+    bare, mesh = tmp_path / "bare", tmp_path / "mesh2025.tsv"
+    shutil.copytree(tiny_model, bare, ignore=shutil.ignore_patterns(NEIGHBOURS_FILE))
+    mesh.write_text(changed(added=(NEW,), without=("D900007",)).to_table(), encoding="utf-8")
+    update_model_folder(bare, mesh, tmp_path / "new")
+    old, new = load(bare).processor, load(tmp_path / "new").processor
+    assert not len(new.candidates.articles) and new.candidates.num_articles == len(TRAINING)
+    counts = {ui: new.candidates.label_counts[new.vocabulary.label_of(ui)] for ui in new.vocabulary.uis}
+    assert counts.pop(NEW[0]) == 0
+    assert counts == {ui: old.candidates.label_counts[old.vocabulary.label_of(ui)] for ui in counts}
+    [row] = new.encode("Zorvexin fever")
+    assert new.vocabulary.label_of(NEW[0]) in row["candidate_ids"]
 
 
 def test_a_model_without_vocabulary_is_refused(tiny_tagger):

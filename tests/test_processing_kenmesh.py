@@ -43,6 +43,16 @@ def test_one_call_gives_everything_that_the_model_takes(processor, tiny_tagger):
         assert tiny_tagger.model(**batch).logits.shape == (4, len(processor.vocabulary))
 
 
+def test_parts_are_replaced_in_a_copy(processor):
+    other = processor.with_parts(thresholds=Thresholds(0.9), max_title_tokens=7)
+    assert other.thresholds.global_threshold == 0.9 != processor.thresholds.global_threshold
+    assert (other.max_title_tokens, other.max_abstract_tokens) == (7, processor.max_abstract_tokens)
+    assert other.candidates is processor.candidates and other.vocabulary is processor.vocabulary
+    assert processor.max_title_tokens != 7
+    with pytest.raises(TypeError, match="threshold"):
+        processor.with_parts(threshold=0.5)
+
+
 def test_one_article_is_a_batch_of_one(processor):
     one = processor(title=TITLES[0], abstract=ABSTRACTS[0], journal=JOURNALS[0])
     assert one["input_ids"].shape[0] == 1
