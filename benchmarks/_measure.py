@@ -6,20 +6,25 @@ import gc
 import statistics
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 
 
-def parse_arguments(description: str, **sizes: int) -> argparse.Namespace:
-    """Options every benchmark has, and one for each of its sizes."""
+def parse_arguments(
+    description: str, argv: Sequence[str] | None = None, *, threads: int = 1, **options: Any
+) -> argparse.Namespace:
+    """Options every benchmark has, and those of its own, each of the type of its default."""
     parser = argparse.ArgumentParser(description=description)
-    for name, size in sizes.items():
-        parser.add_argument(f"--{name.replace('_', '-')}", type=int, default=size, help="default %(default)s")
+    for name, value in options.items():
+        parser.add_argument(
+            f"--{name.replace('_', '-')}", type=type(value), default=value, help="default %(default)s"
+        )
     parser.add_argument("--repeats", type=int, default=5, help="runs of each, of which the median counts")
-    parser.add_argument("--threads", type=int, default=1, help="threads of torch; default %(default)s")
-    arguments = parser.parse_args()
+    parser.add_argument("--threads", type=int, default=threads, help="threads of torch; default %(default)s")
+    arguments = parser.parse_args(argv)
     torch.set_num_threads(arguments.threads)
     torch.manual_seed(0)
     return arguments
@@ -39,6 +44,13 @@ def alternate(runs: dict[str, Callable[[], object]], repeats: int) -> dict[str, 
             if repeat:
                 seconds[name].append(clock() - started)
     return {name: statistics.median(values) for name, values in seconds.items()}
+
+
+def measure_steps(
+    steps: dict[str, Callable[[], object]], repeats: int
+) -> tuple[dict[str, float], dict[str, int]]:
+    """Median seconds of each step, taking turns, and the bytes each adds at its highest point."""
+    return alternate(steps, repeats), {name: peak_memory(run) for name, run in steps.items()}
 
 
 def peak_memory(run: Callable[[], object]) -> int:
@@ -75,3 +87,19 @@ def print_table(rows: dict[str, dict[str, str]]):
     print(" " * width, *(f"{column:>16}" for column in columns))
     for name, row in rows.items():
         print(f"{name:<{width}}", *(f"{row[column]:>16}" for column in columns))
+
+
+def print_costs(
+    forward: str, forwards: dict[str, float], steps: dict[str, float], memory: dict[str, int]
+) -> None:
+    """A table of the seconds of a forward pass and of a step, and the memory of the step."""
+    print_table(
+        {
+            name: {
+                forward: f"{1000 * forwards[name]:.0f} ms",
+                "step": f"{1000 * seconds:.0f} ms",
+                "peak memory": f"{memory[name] / 2**20:.0f} MiB",
+            }
+            for name, seconds in steps.items()
+        }
+    )

@@ -7,7 +7,7 @@ of non-candidates set to zero, a context vector for each article and label, its 
 import json
 
 import torch
-from _measure import alternate, parse_arguments, peak_memory, print_table
+from _measure import alternate, measure_steps, parse_arguments, print_costs
 from torch import Tensor
 
 from kenmesh_hf.modeling.functional_kenmesh import ScoreAndGatherLabels, attended_score, mean_state
@@ -54,18 +54,10 @@ def main():
     forwards = alternate(
         {name: lambda score=score: forward(score) for name, score in both.items()}, args.repeats
     )
-    steps = alternate({name: lambda score=score: step(score) for name, score in both.items()}, args.repeats)
-    memory = {name: peak_memory(lambda score=score: step(score)) for name, score in both.items()}
-    print_table(
-        {
-            name: {
-                "forward": f"{1000 * forwards[name]:.0f} ms",
-                "step": f"{1000 * steps[name]:.0f} ms",
-                "peak memory": f"{memory[name] / 2**20:.0f} MiB",
-            }
-            for name in both
-        }
+    steps, memory = measure_steps(
+        {name: lambda score=score: step(score) for name, score in both.items()}, args.repeats
     )
+    print_costs("forward", forwards, steps, memory)
     result = {
         "benchmark": "label_attention",
         "ratio_forward": round(forwards["dense"] / forwards["ours"], 1),

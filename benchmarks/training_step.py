@@ -8,7 +8,7 @@ import json
 
 import torch
 import torch.nn.functional as F
-from _measure import alternate, parse_arguments, peak_memory, print_table
+from _measure import alternate, measure_steps, parse_arguments, print_costs
 from label_attention import dense
 from torch import Tensor
 
@@ -94,8 +94,7 @@ def main():
         "dense": lambda: step(lambda: dense_step(model, batch, args.dense_rows)),
         "encoder": lambda: step(lambda: sum(states.sum() for states in encode(model, batch)).backward()),
     }
-    seconds_step = alternate(steps, args.repeats)
-    memory = {name: peak_memory(run) for name, run in steps.items()}
+    seconds_step, memory = measure_steps(steps, args.repeats)
     optimizer.zero_grad()
     inputs = {name: value for name, value in batch.items() if name != "labels"}
 
@@ -112,16 +111,7 @@ def main():
     with torch.no_grad():
         seconds_forward = alternate(forwards, args.repeats)
         difference = (model(**inputs).logits - dense_forward()).abs().max().item()
-    print_table(
-        {
-            name: {
-                "prediction": f"{1000 * seconds_forward[name]:.0f} ms",
-                "step": f"{1000 * seconds_step[name]:.0f} ms",
-                "peak memory": f"{memory[name] / 2**20:.0f} MiB",
-            }
-            for name in steps
-        }
-    )
+    print_costs("prediction", seconds_forward, seconds_step, memory)
     result = {
         "benchmark": "training_step",
         "ratio_step": round(seconds_step["dense"] / seconds_step["ours"], 1),
