@@ -10,7 +10,7 @@ from .neighbours_kenmesh import TermCounts
 
 # The square root of a weight's size in seven bits, its sign in the eighth: small weights stay precise.
 _STEPS = np.arange(256, dtype=np.uint8).view(np.int8) / 127
-_WEIGHTS = np.sign(_STEPS) * _STEPS**2
+_WEIGHTS = (np.sign(_STEPS) * _STEPS**2).astype(np.float32)
 # Predictions are kept between these: what is smaller says nothing, and would take most of the room.
 LEAST, MOST = 0.02, 2.0
 TERM_NORM = 0.7
@@ -43,7 +43,7 @@ class WordAssociations:
         self.scales = tensors["scales"].astype(np.float64)
         self.offsets = tensors["offsets"].astype(np.int64)
         self.labels = tensors["labels"]
-        self.weights = tensors["weights"].view(np.uint8)
+        self.weights = _WEIGHTS[tensors["weights"].view(np.uint8)]
         self.left_out_offsets = tensors["left_out_offsets"].astype(np.int64)
         self.left_out_labels = tensors["left_out_labels"]
         self.left_out_values = tensors["left_out_values"]
@@ -85,9 +85,11 @@ class WordAssociations:
         starts, ends = self.offsets[columns], self.offsets[columns + 1]
         spans = [slice(*pair) for pair in zip(starts.tolist(), ends.tolist(), strict=True)]
         labels = np.concatenate([self.labels[span] for span in spans])
-        weights = _WEIGHTS[np.concatenate([self.weights[span] for span in spans])]
+        weights = np.concatenate([self.weights[span] for span in spans])
         predicted = np.bincount(labels, weights * np.repeat(values, ends - starts), size)
-        return np.where(predicted < LEAST, 0, np.minimum(predicted, MOST))
+        np.minimum(predicted, MOST, out=predicted)
+        predicted[predicted < LEAST] = 0
+        return predicted
 
     def leave_out(self, predicted: np.ndarray, own: np.ndarray) -> np.ndarray:
         """Prediction for an article that may itself be a training article.

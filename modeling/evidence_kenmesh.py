@@ -88,8 +88,8 @@ class Evidence:
     def __setitem__(self, name: str, values: np.ndarray | float) -> None:
         self.table[ROW[name]] = values
 
-    def _sum(self, labels: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
-        return np.bincount(self.place[labels], weights, len(self.labels) + 1)[:-1]
+    def _sum(self, place: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
+        return np.bincount(place, weights, len(self.labels) + 1)[:-1]
 
     def _greatest(self, labels: np.ndarray, values: np.ndarray) -> np.ndarray:
         result = np.zeros(len(self.labels) + 1)
@@ -104,29 +104,31 @@ class Evidence:
             lengths: How many labels each neighbour has.
             similarities: Cosine of each neighbour.
         """
+        # Each array of all votes is thousands long, so none is made twice.
+        voter = np.repeat(np.arange(len(lengths)), lengths)
+        place = self.place[labels]
         weights = similarities**2
-        each = np.repeat(weights, lengths)
-        ends = np.cumsum(lengths)
+        each = weights[voter]
         for name, most in _VOTERS:
-            if len(ends):
-                end = ends[: most or len(ends)][-1]
-                self[name] = self._sum(labels[:end], each[:end]) / weights[:most].sum()
+            if len(lengths):
+                end = lengths[:most].sum()
+                self[name] = self._sum(place[:end], each[:end]) / weights[:most].sum()
         self["vote_all_log"] = np.log(self["vote_all"] + 1e-3)
         self["vote_50_log"] = np.log(self["vote_50"] + 5e-3)
         self["vote_15_log"] = np.log(self["vote_15"] + 1e-2)
-        self["vote_count"] = np.log1p(self._sum(labels))
+        self["vote_count"] = np.log1p(self._sum(place))
         self["vote_lift"] = np.log(self["vote_all"] / self.prior + 0.02)
         # Assigning from far to near leaves at each label its nearest carrier.
-        backwards = self.place[labels[::-1]]
-        nearest = np.zeros((2, len(self.labels) + 1))
-        nearest[0, backwards] = np.repeat(similarities, lengths)[::-1]
-        nearest[1, backwards] = 1 / np.sqrt(1 + np.repeat(np.arange(len(lengths)), lengths)[::-1])
-        self["best_similarity"], self["best_rank"] = nearest[:, :-1]
+        nearest = np.full(len(self.labels) + 1, -1)
+        nearest[place[::-1]] = voter[::-1]
+        voted = np.flatnonzero(nearest[:-1] >= 0)
+        self["best_similarity"][voted] = similarities[nearest[voted]]
+        self["best_rank"][voted] = 1 / np.sqrt(1 + nearest[voted])
         self._add_relatives("vote", self.labels, self["vote_15"])
 
     def add_journal(self, labels: np.ndarray, counts: np.ndarray, size: int) -> None:
         """Smoothed share of each label among the journal's `size` articles."""
-        share = self._sum(labels, counts) + _JOURNAL_SMOOTHING * self.prior
+        share = self._sum(self.place[labels], counts) + _JOURNAL_SMOOTHING * self.prior
         share /= size + _JOURNAL_SMOOTHING
         self["journal_share"] = share
         self["journal_log"] = np.log(share + 1e-3)
@@ -149,7 +151,7 @@ class Evidence:
         self["term_logit"] = np.log(best / (1 - best)) / 4 + 1.2
         free = places != INSIDE
         labels, precisions = labels[free], precisions[free]
-        self["term_count"] = np.log1p(self._sum(labels, counts[free]))
+        self["term_count"] = np.log1p(self._sum(self.place[labels], counts[free]))
         self["term_in_title"] = self["term_title"] > 0
         self["term_is_name"] = self._greatest(labels, is_name[free])
         self["term_words"] = self._greatest(labels, lengths[free] / 4)
@@ -171,8 +173,8 @@ class Evidence:
             ("child", graph.parents, graph.parent_offsets),
         ):
             lengths = offsets[labels + 1] - offsets[labels]
-            step = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-            related = targets[np.repeat(offsets[labels], lengths) + step]
+            before = np.cumsum(lengths) - lengths
+            related = targets[np.repeat(offsets[labels] - before, lengths) + np.arange(lengths.sum())]
             self[f"{name}_{what}"] = self._greatest(related, np.repeat(values, lengths))
 
     def features(self) -> np.ndarray:
