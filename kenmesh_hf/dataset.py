@@ -108,6 +108,9 @@ def encode_articles(processor: KenMeSHProcessor, articles: Sequence[Article]) ->
     )
     labels = [[processor.vocabulary.get(ui) for ui in article.descriptors] for article in articles]
     known = [sorted(label for label in row if label is not None) for row in labels]
+    unknown = [
+        row.count(None) + len(article.unresolved) for row, article in zip(labels, articles, strict=True)
+    ]
     columns = {
         "pmid": pa.array([article.pmid for article in articles], pa.string()),
         "journal": pa.array([article.journal for article in articles], pa.string()),
@@ -116,7 +119,7 @@ def encode_articles(processor: KenMeSHProcessor, articles: Sequence[Article]) ->
         "input_ids": _lists([row["input_ids"] for row in rows], np.int32),
         "length": pa.array([len(row["title_input_ids"]) + len(row["input_ids"]) for row in rows], pa.int32()),
         "labels": _lists(known, np.int32),
-        "unknown_labels": pa.array([row.count(None) for row in labels], pa.int32()),
+        "unknown_labels": pa.array(unknown, pa.int32()),
         "candidate_ids": _lists([row["candidate_ids"] for row in rows], np.int32),
         "candidate_features": _lists([row["candidate_features"].ravel() for row in rows], np.float16),
     }

@@ -22,6 +22,7 @@ from .records import Article
 from .tagging import fields_of
 from .terminal import table_lines
 from .thresholds import sweep_thresholds
+from .vocabulary import uis_of_terms
 
 # Best labels outside the candidates that are kept, for models that score every label.
 OTHERS = 50
@@ -44,14 +45,11 @@ class Scores:
 
 def gold_labels(articles: Sequence[Article], vocabulary: MeshVocabulary) -> LabelSets:
     """Gold labels; a heading given by name only (MEDLINE, RIS) is looked up, one not found is missed."""
-    terms = zip(vocabulary.uis, vocabulary.entry_terms, strict=True)
-    ui_of = {term.lower(): ui for ui, others in terms for term in others}
-    ui_of |= {name.lower(): ui for ui, name in zip(vocabulary.uis, vocabulary.names, strict=True)}
+    ui_of = uis_of_terms(vocabulary)
     rows: list[list[int | None]] = []
     for article in articles:
         known = article.with_uis(ui_of)
-        lost = {heading.name for heading in article.headings} - {heading.name for heading in known.headings}
-        rows.append([*map(vocabulary.get, known.descriptors), *[None] * len(lost)])
+        rows.append([*map(vocabulary.get, known.descriptors), *[None] * len(known.unresolved)])
     return LabelSets.from_lists(rows, len(vocabulary))
 
 

@@ -232,7 +232,7 @@ def candidate_report(
     Descriptors that the vocabulary lacks count as missed.
     """
     options = candidates.options
-    total = sum(len(article.descriptors) for article in articles)
+    total = sum(len(article.descriptors) + len(article.unresolved) for article in articles)
     by_source = {source: replace(options, sources=(source,), min_candidates=0) for source in SOURCES}
     by_source["together"] = options
     report = {name: {"recall": 0.0, "size": 0.0} for name in (*by_source, "kept")}

@@ -3,6 +3,7 @@
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from .prepare_options import PrepareOptions
 from .sources import COMPANIONS, PUBMED_NAME
 from .splits import SplitPlan, plan_split
 from .stages import Job, Stage, Stages, file_state
+from .vocabulary import read_vocabulary, uis_of_terms
 
 READ_FOLDER = "read"
 ARTICLES_FOLDER = "articles"
@@ -47,7 +49,21 @@ def list_files(paths: Iterable[str]) -> list[Path]:
     ]
 
 
-def read_file(path: str, target: Path, human_only: bool, strict: bool) -> dict[str, Any]:
+# The MeSH file, and that of its tree numbers if there is one.
+Mesh = tuple[str, str | None]
+
+
+@lru_cache(maxsize=1)
+def _uis_of_terms(mesh: Mesh) -> dict[str, str]:
+    return uis_of_terms(read_vocabulary(*mesh))
+
+
+def resolve(article: Article, mesh: Mesh) -> Article:
+    """The article with the descriptors of headings that only have a name; most files give descriptors."""
+    return article.with_uis(_uis_of_terms(mesh)) if article.unresolved else article
+
+
+def read_file(path: str, target: Path, human_only: bool, strict: bool, mesh: Mesh) -> dict[str, Any]:
     """Reads one file into compressed JSONL.
 
     An article that cannot be trained on leaves its PMID alone, as does one that NLM withdrew: a row without
@@ -57,6 +73,7 @@ def read_file(path: str, target: Path, human_only: bool, strict: bool) -> dict[s
 
     def rows() -> Iterator[Article]:
         for article in read_articles(path, strict=strict, report=report):
+            article = resolve(article, mesh)
             if reason := why_not(article, human_only):
                 left_out[reason] += 1
                 article = Article(pmid=article.pmid)
@@ -101,7 +118,7 @@ def read_all(
     jobs, articles, pmids = [], [], []
     for path in chain(list_files(options.pubmed), list_files(options.articles)):
         settings = (options.human_only, options.strict)
-        jobs.append(_reading(folder, path, read_file, settings))
+        jobs.append(_reading(folder, path, read_file, settings, (options.mesh, options.mesh_trees)))
         articles.append(jobs[-1].output)
     for path in list_files(options.pmc):
         jobs.append(_reading(folder, path, read_pmids, (options.strict,)))
@@ -111,16 +128,16 @@ def read_all(
         return stages.run_all(jobs, options.num_proc, bar), articles, pmids
 
 
-def _reading(folder: Path, path: Path, work: Any, settings: tuple[Any, ...]) -> Job:
+def _reading(folder: Path, path: Path, work: Any, settings: tuple[Any, ...], *mesh: Mesh) -> Job:
     key = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]
     name = f"{work.__name__}-{path.name}-{key}"
     output = folder / f"{name}.jsonl.gz"
     return Job(
         f"{READ_FOLDER}/{name}",
-        [file_state(path), *settings],
+        [file_state(path), *settings, *(file_state(file) for files in mesh for file in files if file)],
         output,
         work,
-        (str(path), output, *settings),
+        (str(path), output, *settings, *mesh),
         path.stat().st_size,
     )
 
@@ -200,7 +217,7 @@ def _held_out(
     """Validation and test articles, split off or given."""
     if plan is None:
         given = {"validation": options.validation, "test": options.test}
-        return {split: _given(path, left_out) for split, path in given.items() if path}
+        return {split: _given(path, options, left_out) for split, path in given.items() if path}
     held_out: dict[str, list[Article]] = {"validation": [], "test": []}
     for article in articles:
         part = plan.part(article)
@@ -211,8 +228,9 @@ def _held_out(
     return held_out
 
 
-def _given(path: str, left_out: Counter[str]) -> list[Article]:
-    articles = list(read_articles(path, strict=True))
+def _given(path: str, options: PrepareOptions, left_out: Counter[str]) -> list[Article]:
+    mesh = options.mesh, options.mesh_trees
+    articles = [resolve(article, mesh) for article in read_articles(path, strict=True)]
     labelled = [article for article in articles if article.descriptors]
     if not labelled:
         raise InputError(f"{path} has no article with MeSH headings, so nothing can be measured on it.")

@@ -61,7 +61,7 @@ def recall_curve(
         ranks = np.flatnonzero(np.isin(labels[order], label_ids(article, vocabulary)))
         found += [(ranks < size).sum() for size in CURVE]
         sizes += [min(len(labels), size) for size in CURVE]
-    gold = sum(len(article.descriptors) for article in articles)
+    gold = sum(len(article.descriptors) + len(article.unresolved) for article in articles)
     return {"sizes": (sizes / max(len(articles), 1)).tolist(), "recalls": (found / max(gold, 1)).tolist()}
 
 

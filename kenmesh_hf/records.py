@@ -59,15 +59,20 @@ class Article:
         """Whether a person chose the headings: NLM marks only automated and curated records."""
         return bool(self.headings) and self.indexing_method in (None, "Human")
 
+    @property
+    def unresolved(self) -> tuple[str, ...]:
+        """Names of headings whose descriptor is not known, each once."""
+        return tuple(dict.fromkeys(heading.name or "" for heading in self.headings if not heading.ui))
+
     def with_uis(self, ui_of: Mapping[str, str]) -> "Article":
-        """Look up the UIs of headings that have only a name (MEDLINE, RIS); names not found are left out.
+        """Look up the UIs of headings that have only a name (MEDLINE, RIS); names not found stay names.
 
         Args:
             ui_of: Descriptor UI of each name or entry term in lower case.
         """
-        uis = [heading.ui or ui_of.get((heading.name or "").lower(), "") for heading in self.headings]
-        named = zip(uis, self.headings, strict=True)
-        return replace(self, headings=tuple(Heading(ui, h.name, h.major) for ui, h in named if ui))
+        found = (ui_of.get((heading.name or "").lower(), "") for heading in self.headings)
+        named = zip(found, self.headings, strict=True)
+        return replace(self, headings=tuple(Heading(h.ui or ui, h.name, h.major) for ui, h in named))
 
     def to_dict(self) -> dict[str, Any]:
         """Give the JSONL form; keys beyond the usual six appear only where they have a value."""

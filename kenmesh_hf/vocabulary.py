@@ -272,6 +272,13 @@ def _with_trees(vocabulary: MeshVocabulary, path: Path) -> MeshVocabulary:
     return _from_records(records, path, vocabulary.year)
 
 
+def uis_of_terms(vocabulary: MeshVocabulary) -> dict[str, str]:
+    """Descriptor of each name and entry term in lower case; a name goes before an entry term."""
+    terms = zip(vocabulary.uis, vocabulary.entry_terms, strict=True)
+    found = {term.lower(): ui for ui, others in terms for term in others}
+    return found | {name.lower(): ui for ui, name in zip(vocabulary.uis, vocabulary.names, strict=True)}
+
+
 @dataclass(frozen=True)
 class VocabularyDiff:
     """What changed from one MeSH year to another, by descriptor UI.

@@ -1,7 +1,7 @@
 """From files to a prepared dataset: what is in it, what is redone, what is refused."""
 
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,7 @@ from tiny import tiny_articles, tiny_vocabulary
 
 from kenmesh_hf import prepare as module
 from kenmesh_hf.articles import Article, Heading, read_articles, write_articles
+from kenmesh_hf.dataset import load_prepared
 from kenmesh_hf.errors import InputError
 from kenmesh_hf.prepare import PrepareOptions, prepare
 from kenmesh_hf.prepare_articles import list_files, merge, read_file
@@ -196,9 +197,33 @@ def test_newest_record_of_a_pmid_counts(tmp_path: Path) -> None:
     read = []
     for path in list_files([str(tmp_path)]):
         read.append(tmp_path / "read" / f"{path.name}.gz")
-        read_file(str(path), read[-1], human_only=True, strict=False)
+        read_file(str(path), read[-1], human_only=True, strict=False, mesh=("", None))
     # The newest record of PMID 2 has no headings, so the older one must not come back.
     assert [article.title for article in merge(read)] == ["New"]
+
+
+def test_headings_given_by_name_only_are_looked_up(tiny_sources: dict, tmp_path: Path) -> None:
+    vocabulary = tiny_vocabulary()
+    named = [
+        replace(
+            article,
+            headings=tuple(Heading("", vocabulary.names[vocabulary.get(ui)]) for ui in article.descriptors),
+        )
+        for article in tiny_articles(60)
+    ]
+    held_out = replace(
+        named[-1], pmid="9", title="Another", headings=(*named[-1].headings, Heading("", "No such heading"))
+    )
+    write_articles(named, tmp_path / "named.jsonl")
+    write_articles([held_out], tmp_path / "held_out.jsonl")
+    given = {"articles": [str(tmp_path / "named.jsonl")], "validation": str(tmp_path / "held_out.jsonl")}
+    prepare(PrepareOptions(**(tiny_sources | given), out=str(tmp_path / "out")), progress=False)
+    prepared = load_prepared(tmp_path / "out")
+    uis = prepared.processor.vocabulary.uis
+    expected = {article.pmid: set(article.descriptors) for article in tiny_articles(60)}
+    assert len(prepared.train) > 50
+    assert all({uis[label] for label in row["labels"]} == expected[row["pmid"]] for row in prepared.train)
+    assert np.asarray(prepared.validation["unknown_labels"]).tolist() == [1]
 
 
 def test_only_citations_of_pmc_articles(tiny_sources: dict, tmp_path: Path) -> None:

@@ -38,10 +38,13 @@ def test_descriptors_come_once_and_only_with_ui():
 
 def test_names_get_their_uis():
     article = Article(headings=(Heading("", "Humans", True), Heading("", "Unheard of"), Heading("D1", "One")))
-    assert article.with_uis({"humans": "D006801"}).headings == (
+    named = article.with_uis({"humans": "D006801", "one": "D2"})
+    assert named.headings == (
         Heading("D006801", "Humans", True),
+        Heading("", "Unheard of"),
         Heading("D1", "One"),
     )
+    assert (article.unresolved, named.unresolved) == (("Humans", "Unheard of"), ("Unheard of",))
 
 
 @pytest.mark.parametrize(
