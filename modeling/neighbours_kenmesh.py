@@ -168,10 +168,14 @@ class SparseNeighbours:
         """The words that an index without some articles would know, and the factor of each one's rarity."""
         if not len(own):
             return terms, times, 1.0
-        spans = [slice(*span) for span in zip(self.offsets[terms], self.offsets[terms + 1], strict=True)]
-        frequency = np.array([span.stop - span.start for span in spans], np.int64)
-        own_documents = np.sort(own).astype(self.documents.dtype)
-        left = frequency - [np.isin(own_documents, self.documents[span]).sum() for span in spans]
+        starts, ends = self.offsets[terms], self.offsets[terms + 1]
+        frequency = ends - starts
+        left = frequency.copy()
+        for document in own.astype(self.documents.dtype):
+            # Articles ascend within a word, so one is found by bisection.
+            spans = zip(starts.tolist(), ends.tolist(), strict=True)
+            place = starts + [self.documents[start:end].searchsorted(document) for start, end in spans]
+            left -= (place < ends) & (self.documents[np.minimum(place, len(self.documents) - 1)] == document)
         known = left >= MIN_DOCUMENTS
         left, frequency = left[known], frequency[known]
         change = rarity(self.size - len(own), left) / rarity(self.size, frequency)
