@@ -33,7 +33,7 @@ from transformers import BertConfig, BertModel
 
 from kenmesh_hf import BUNDLED_CHECKPOINT, tagging
 from kenmesh_hf.articles import Article, read_articles
-from kenmesh_hf.modeling import processing_kenmesh
+from kenmesh_hf.modeling import pipeline_kenmesh, processing_kenmesh
 from kenmesh_hf.modeling.candidates_kenmesh import KenMeSHCandidates
 from kenmesh_hf.modeling.modeling_kenmesh import KenMeSHForMeSHIndexing, KenMeSHModel
 from kenmesh_hf.modeling.pipeline_kenmesh import MeSHIndexingPipeline
@@ -99,6 +99,8 @@ def measure_stages(file: Path, count: int, options: tagging.TagOptions) -> dict[
     torch.set_num_threads(1)
     stages = Stages()
     with ExitStack() as patches:
+        # Batches are otherwise prepared in a thread while the network works.
+        patches.enter_context(patch.object(pipeline_kenmesh, "prepare_ahead", map))
         for owner, name, stage in (
             (processing_kenmesh, "encode_words", "tokenise"),
             (KenMeSHCandidates, "__call__", "candidates"),

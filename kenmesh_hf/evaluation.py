@@ -15,7 +15,7 @@ from .label_report import write_label_rows as write_csv
 from .label_sets import LabelSets, ScoredLabels
 from .metrics import score_predictions
 from .model_card import write_results
-from .modeling.pipeline_kenmesh import SORTED_BATCHES, MeSHIndexingPipeline, as_article, batches
+from .modeling.pipeline_kenmesh import MeSHIndexingPipeline, as_article, map_by_length
 from .modeling.vocabulary_kenmesh import CATEGORIES, MeshVocabulary
 from .plots import plot_groups, plot_precision_recall
 from .records import Article
@@ -60,20 +60,18 @@ def score_articles(
     kept: list[Article] = []
     found: list[tuple[Any, Any]] = []
     proposed: list[Any] = []
-    bar = tqdm(unit=" articles", disable=not progress)
-    for window in batches(articles, batch_size * SORTED_BATCHES):
-        order = sorted(range(len(window)), key=lambda i: len(window[i].abstract))
-        results: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
-        for positions in batches(order, batch_size):
-            results.update(zip(positions, _score_batch(tagger, [window[i] for i in positions]), strict=True))
-        for position, article in enumerate(window):
-            labels, scores, candidates = results[position]
-            # Without its text an article is small, and its descriptors are all that is needed later.
-            kept.append(Article(headings=article.headings))
-            found.append((labels, scores))
-            proposed.append(candidates)
-        bar.update(len(window))
-    bar.close()
+    results = map_by_length(
+        articles,
+        batch_size,
+        lambda article: len(article.abstract),
+        lambda batch: tagger.preprocess([as_article(fields_of(article)) for article in batch]),
+        lambda inputs: _score_batch(tagger, inputs),
+    )
+    for article, (labels, scores, candidates) in tqdm(results, unit=" articles", disable=not progress):
+        # Without its text an article is small, and its descriptors are all that is needed later.
+        kept.append(Article(headings=article.headings))
+        found.append((labels, scores))
+        proposed.append(candidates)
     if not kept:
         raise InputError("There is no labelled article to evaluate on; articles need a `mesh` list.")
     vocabulary = tagger.processor.vocabulary
@@ -85,10 +83,10 @@ def score_articles(
 
 
 def _score_batch(
-    tagger: MeSHIndexingPipeline, articles: list[Article]
+    tagger: MeSHIndexingPipeline, batch: dict[str, Any]
 ) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Scored labels, their probabilities, and the candidates of each article."""
-    outputs = tagger.forward(tagger.preprocess([as_article(fields_of(article)) for article in articles]))
+    """Scored labels, their probabilities, and the candidates of each article that `preprocess` prepared."""
+    outputs = tagger.forward(batch)
     inputs, logits = outputs["inputs"], outputs["logits"].float().cpu()
     results = []
     for row, scores in enumerate(logits.sigmoid()):

@@ -1,7 +1,8 @@
 """`pipeline("mesh-indexing")`: articles in, MeSH descriptors with scores and reasons out."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import Any
 
@@ -41,6 +42,43 @@ def batches(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
     iterator = iter(items)
     while batch := list(islice(iterator, size)):
         yield batch
+
+
+def map_by_length(
+    items: Iterable[Any],
+    size: int,
+    length: Callable[[Any], int],
+    prepare: Callable[[list[Any]], Any],
+    finish: Callable[[Any], Sequence[Any]],
+) -> Iterator[tuple[Any, Any]]:
+    """Each item with its result, in order, though items of similar length are worked on together.
+
+    Args:
+        items: Any number of items; a few batches of them are held at a time.
+        size: Most items of a batch.
+        length: Length of an item.
+        prepare: Makes of a batch what `finish` takes; runs in a thread, a batch ahead.
+        finish: Gives the results of a batch.
+    """
+    for window in batches(items, size * SORTED_BATCHES):
+        order = sorted(range(len(window)), key=lambda i: length(window[i]))
+        parts = list(batches(order, size))
+        prepared = prepare_ahead(prepare, [[window[i] for i in part] for part in parts])
+        results: dict[int, Any] = {}
+        for part, ready in zip(parts, prepared, strict=True):
+            results.update(zip(part, finish(ready), strict=True))
+        yield from ((item, results[i]) for i, item in enumerate(window))
+
+
+def prepare_ahead(prepare: Callable[[list[Any]], Any], parts: list[list[Any]]) -> Iterator[Any]:
+    """What `prepare` makes of each part; while one is used, a thread prepares the next."""
+    ready = prepare(parts[0])
+    with ThreadPoolExecutor(1) as thread:
+        for part in parts[1:]:
+            coming = thread.submit(prepare, part)
+            yield ready
+            ready = coming.result()
+    yield ready
 
 
 class MeSHIndexingPipeline(Pipeline):
@@ -115,15 +153,12 @@ class MeSHIndexingPipeline(Pipeline):
     def _tag_all(
         self, inputs: Iterable[Any], size: int, least: np.ndarray, choice: dict[str, Any]
     ) -> Iterator[list[dict[str, Any]]]:
-        for window in batches(inputs, size * SORTED_BATCHES):
-            articles = [as_article(item) for item in window]
-            order = sorted(range(len(articles)), key=lambda i: len(articles[i]["abstract"]))
-            tags: dict[int, list[dict[str, Any]]] = {}
-            for positions in batches(order, size):
-                batch = self.preprocess([articles[i] for i in positions])
-                outputs = self.forward(batch)
-                tags.update(zip(positions, self.postprocess(outputs, least=least, **choice), strict=True))
-            yield from (tags[i] for i in range(len(articles)))
+        def finish(batch: dict[str, Any]) -> list[list[dict[str, Any]]]:
+            return self.postprocess(self.forward(batch), least=least, **choice)
+
+        articles = map(as_article, inputs)
+        for _, tags in map_by_length(articles, size, _length, self.preprocess, finish):
+            yield tags
 
     def preprocess(self, articles: list[dict[str, Any]]) -> dict[str, Any]:  # type: ignore[override]
         fields = {field: [article[field] for article in articles] for field in FIELDS}
@@ -247,6 +282,10 @@ class MeSHIndexingPipeline(Pipeline):
         """Saves the model and everything of the processor: a folder that can be loaded or pushed as it is."""
         self.model.save_pretrained(save_directory, **kwargs)
         self.processor.save_pretrained(save_directory, **kwargs)
+
+
+def _length(article: dict[str, Any]) -> int:
+    return len(article["abstract"])
 
 
 def choose_labels(

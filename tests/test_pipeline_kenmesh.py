@@ -10,7 +10,7 @@ from transformers.pipelines.pt_utils import KeyDataset
 import kenmesh_hf
 from kenmesh_hf import KenMeSHForMeSHIndexing, KenMeSHProcessor, MeSHIndexingPipeline
 from kenmesh_hf.errors import InputError
-from kenmesh_hf.modeling.pipeline_kenmesh import as_article
+from kenmesh_hf.modeling.pipeline_kenmesh import as_article, map_by_length
 
 ROWS = [
     {"title": article.title, "abstract": article.abstract, "journal": article.journal, "pmid": article.pmid}
@@ -295,3 +295,26 @@ def test_the_bundled_checkpoint_is_the_default(tiny_model, tiny_tagger, monkeypa
     monkeypatch.setattr(kenmesh_hf, "BUNDLED_CHECKPOINT", tmp_path / "missing")
     with pytest.raises(InputError, match="installed without its checkpoint"):
         kenmesh_hf.load()
+
+
+def test_items_of_similar_length_are_worked_on_together_and_come_back_in_order():
+    texts = ["dddd", "a", "ccc", "bb", "eeeee"]
+    batches = []
+
+    def finish(batch: list[str]) -> list[str]:
+        batches.append(batch)
+        return [text.upper() for text in batch]
+
+    found = list(map_by_length(texts, 2, len, list, finish))
+    assert found == [(text, text.upper()) for text in texts]
+    assert batches == [["a", "bb"], ["ccc", "dddd"], ["eeeee"]]
+
+
+def test_an_error_in_a_batch_that_is_prepared_ahead_is_raised():
+    def prepare(batch: list[str]) -> list[str]:
+        if "bad" in batch:
+            raise ValueError("bad")
+        return batch
+
+    with pytest.raises(ValueError, match="bad"):
+        list(map_by_length(["a", "bad", "c"], 1, lambda text: 1, prepare, list))
