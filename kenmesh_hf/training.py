@@ -28,7 +28,6 @@ from .options import option
 from .plots import plot_training
 from .stages import write_json
 from .thresholds import tune_thresholds
-from .weight_average import AverageWeights
 
 CHECKPOINTS = "checkpoints"
 LOGS = "runs"
@@ -58,7 +57,7 @@ class TrainingOptions:
     label_graph: bool = option(True, "off: a free vector for each label (ablation c)")
     mask: bool = option(True, "off: every label is attended, candidate or not (ablation d)")
     title_only: bool = option(False, "train on citations without abstract, too, if the dataset has any")
-    average: float = option(0.0, "save a running mean of the weights with this decay; 0 for the last weights")
+    since: int = option(0, "leave out training articles known to be older than this year")
     seed: int = option(1, "random seed")
 
     def network_settings(self) -> dict[str, Any]:
@@ -154,7 +153,6 @@ def build_trainer(
     validation: Dataset,
     out: Path,
     options: TrainingOptions,
-    resumed_from: str | None = None,
     **overrides: Any,
 ) -> Trainer:
     """A stock `Trainer` for rows of a prepared dataset.
@@ -166,14 +164,11 @@ def build_trainer(
         validation: Rows that decide when to stop and which weights are best.
         out: Folder of checkpoints; logs for TensorBoard go beside it.
         options: How to train.
-        resumed_from: Checkpoint whose training goes on.
         **overrides: Further `TrainingArguments`.
     """
     arguments = training_arguments(out, options, **overrides)
     step = options.batch_size * arguments.world_size * arguments.gradient_accumulation_steps
     callbacks: list[TrainerCallback] = [EarlyStoppingCallback(options.patience)]
-    if options.average:
-        callbacks.append(AverageWeights(options.average, resumed_from))
     if is_tensorboard_available():
         tensorboard = TensorBoardCallback()
         tensorboard.logging_dir = str(out.parent / LOGS)
@@ -232,7 +227,7 @@ def train(
     rows = training_rows(prepared.train, options)
     checkpoints = out / CHECKPOINTS
     settings = asdict(options) | {"data": Path(data).name, "start_from": start_from and Path(start_from).name}
-    resumed_from = _begin(checkpoints, settings, resume, bool(options.average))
+    resumed_from = _begin(checkpoints, settings, resume)
     if resumed_from:
         model = KenMeSHForMeSHIndexing.from_pretrained(resumed_from)
     elif start_from:
@@ -241,7 +236,7 @@ def train(
     else:
         model = start_network(prepared, rows, options)
     trainer = build_trainer(
-        model, prepared.processor, rows, prepared.validation, checkpoints, options, resumed_from, **overrides
+        model, prepared.processor, rows, prepared.validation, checkpoints, options, **overrides
     )
     start = time.perf_counter()
     trainer.train(resume_from_checkpoint=resumed_from)
@@ -254,16 +249,21 @@ def train(
 
 
 def training_rows(rows: Dataset, options: TrainingOptions) -> Dataset:
-    """The rows to train on: those with an abstract, unless the others are wanted too."""
-    if options.title_only:
-        return rows
-    chosen = np.flatnonzero(pc.list_value_length(rows.data["input_ids"]).to_numpy())
-    if not len(chosen):
-        raise InputError("No training article has an abstract; train with title_only.")
-    return rows if len(chosen) == len(rows) else rows.select(chosen)
+    """The rows to train on: those with an abstract, unless the others are wanted too, and not too old."""
+    table = rows.select_columns(["input_ids", "year"]).with_format("arrow")[:]
+    wanted = np.ones(len(rows), bool)
+    if not options.title_only:
+        wanted &= pc.list_value_length(table["input_ids"]).to_numpy() > 0
+        if not wanted.any():
+            raise InputError("No training article has an abstract; train with title_only.")
+    if options.since:
+        wanted &= pc.fill_null(table["year"], options.since).to_numpy() >= options.since
+        if not wanted.any():
+            raise InputError(f"No training article is of {options.since} or later; train with other years.")
+    return rows if wanted.all() else rows.select(np.flatnonzero(wanted))
 
 
-def _begin(folder: Path, settings: dict[str, Any], resume: bool, average: bool) -> str | None:
+def _begin(folder: Path, settings: dict[str, Any], resume: bool) -> str | None:
     """Makes sure that a training goes on as it began; gives the checkpoint to go on from."""
     begun = folder / SUMMARY_FILE
     if begun.exists():
@@ -279,16 +279,16 @@ def _begin(folder: Path, settings: dict[str, Any], resume: bool, average: bool) 
             )
     write_json(begun, settings)
     found = sorted(folder.glob("checkpoint-*"), key=lambda path: int(path.name.split("-")[1]))
-    return next((str(path) for path in reversed(found) if _is_whole(path, average)), None)
+    return next((str(path) for path in reversed(found) if _is_whole(path)), None)
 
 
-def _is_whole(checkpoint: Path, average: bool) -> bool:
+def _is_whole(checkpoint: Path) -> bool:
     """Whether a checkpoint was written to its end before a kill."""
     try:
         json.loads((checkpoint / "trainer_state.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
-    return not average or (checkpoint / AverageWeights.FILE).exists()
+    return True
 
 
 def find_thresholds(trainer: Trainer, validation: Dataset, num_labels: int) -> Thresholds:

@@ -9,15 +9,14 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from tiny import tiny_articles
+from transformers import EarlyStoppingCallback
 
-from kenmesh_hf import training
 from kenmesh_hf.dataset import load_prepared
 from kenmesh_hf.errors import InputError, MismatchError
 from kenmesh_hf.modeling.modeling_kenmesh import KenMeSHForMeSHIndexing
 from kenmesh_hf.modeling.pipeline_kenmesh import MeSHIndexingPipeline
 from kenmesh_hf.modeling.processing_kenmesh import KenMeSHProcessor
 from kenmesh_hf.training import TrainingOptions, build_optimizer, options_for, train, training_rows
-from kenmesh_hf.weight_average import AverageWeights
 
 QUIET = {"disable_tqdm": True, "logging_steps": 2}
 QUICK = {"epochs": 3, "learning_rate": 0.02, "batch_size": 8, "residual": True}
@@ -25,9 +24,9 @@ QUICK = {"epochs": 3, "learning_rate": 0.02, "batch_size": 8, "residual": True}
 
 @pytest.fixture(scope="module")
 def trained(tiny_prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict]:
-    """The paper's network with a running mean of its weights, trained without a break."""
+    """The paper's network, trained without a break."""
     out = tmp_path_factory.mktemp("trained")
-    return out, train(options_for(average=0.8, **QUICK), tiny_prepared, out, **QUIET)
+    return out, train(options_for(**QUICK), tiny_prepared, out, **QUIET)
 
 
 def scores(summary: dict) -> list[float]:
@@ -63,15 +62,13 @@ def test_folder_is_a_complete_model(trained: tuple[Path, dict]) -> None:
 def test_resumed_training_gives_the_same_weights(
     trained: tuple[Path, dict], tiny_prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Killed(AverageWeights):
-        def on_step_end(self, args, state, control, **kwargs):
-            super().on_step_end(args, state, control, **kwargs)
-            if state.epoch > 1.4:
-                raise KeyboardInterrupt
+    def kill(self, args, state, control, **kwargs):
+        if state.epoch > 1.4:
+            raise KeyboardInterrupt
 
-    options = options_for(average=0.8, **QUICK)
+    options = options_for(**QUICK)
     with monkeypatch.context() as patch:
-        patch.setattr(training, "AverageWeights", Killed)
+        patch.setattr(EarlyStoppingCallback, "on_step_end", kill)
         with pytest.raises(KeyboardInterrupt):
             train(options, tiny_prepared, tmp_path, **QUIET)
     # A later checkpoint of which only a part was written when the kill came.
@@ -79,9 +76,7 @@ def test_resumed_training_gives_the_same_weights(
     with pytest.raises(InputError, match="resume"):
         train(options, tiny_prepared, tmp_path, **QUIET)
     with pytest.raises(MismatchError, match="learning_rate"):
-        train(
-            options_for(average=0.8, **(QUICK | {"learning_rate": 1.0})), tiny_prepared, tmp_path, resume=True
-        )
+        train(options_for(**(QUICK | {"learning_rate": 1.0})), tiny_prepared, tmp_path, resume=True)
     summary = train(options, tiny_prepared, tmp_path, resume=True, **QUIET)
     straight, resumed = (load_file(folder / "model.safetensors") for folder in (trained[0], tmp_path))
     assert all(torch.equal(weight, resumed[name]) for name, weight in straight.items())
@@ -98,7 +93,7 @@ def test_trains_another_model_further(
 
 
 def test_stops_when_validation_gets_no_better(tiny_prepared: Path, tmp_path: Path) -> None:
-    still = options_for("small", epochs=5, patience=1, learning_rate=0.0, average=0.0)
+    still = options_for("small", epochs=5, patience=1, learning_rate=0.0)
     summary = train(still, tiny_prepared, tmp_path, **QUIET)
     assert summary["epochs"] == 2
     # Nothing is learned, so this is the logistic regression that the evidence starts from.
@@ -122,6 +117,15 @@ def test_rows_without_abstract_train_only_if_asked(tiny_prepared: Path) -> None:
     emptied = plain.map(lambda row, i: {"input_ids": [] if i == 2 else row["input_ids"]}, with_indices=True)
     assert training_rows(emptied, TrainingOptions())["pmid"] == [plain["pmid"][i] for i in (0, 1, 3)]
     assert len(training_rows(emptied, TrainingOptions(title_only=True))) == 4
+
+
+def test_articles_known_to_be_too_old_are_left_out(tiny_prepared: Path) -> None:
+    rows = load_prepared(tiny_prepared).train.with_format(None).select(range(4))
+    years = [1979, None, 2001, 2020]
+    rows = rows.map(lambda row, i: {"year": years[i]}, with_indices=True)
+    assert training_rows(rows, TrainingOptions(since=2001))["year"] == [None, 2001, 2020]
+    with pytest.raises(InputError, match="2030"):
+        training_rows(rows.select([0, 2]), TrainingOptions(since=2030))
 
 
 def test_unknown_preset_and_option_are_named() -> None:
