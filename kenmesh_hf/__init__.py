@@ -5,43 +5,37 @@ Importing it teaches `AutoConfig`, `AutoModel`, `AutoProcessor` and `pipeline("m
 
 import json
 import os
+import sys
 from pathlib import Path
-from typing import Any
-
-from safetensors import SafetensorError
-from transformers import AutoConfig, AutoModel, AutoModelForSequenceClassification, AutoProcessor
-from transformers.pipelines import PIPELINE_REGISTRY
+from typing import TYPE_CHECKING, Any
 
 from ._version import __version__
 from .errors import InputError
-from .modeling.candidates_kenmesh import KenMeSHCandidates
-from .modeling.configuration_kenmesh import KenMeSHConfig
-from .modeling.modeling_kenmesh import KenMeSHForMeSHIndexing, KenMeSHModel, KenMeSHOutput
-from .modeling.pipeline_kenmesh import MeSHIndexingPipeline
-from .modeling.processing_kenmesh import KenMeSHProcessor
-from .modeling.vocabulary_kenmesh import MeshVocabulary
+
+if TYPE_CHECKING:
+    from .registration import (
+        KenMeSHCandidates,
+        KenMeSHConfig,
+        KenMeSHForMeSHIndexing,
+        KenMeSHModel,
+        KenMeSHOutput,
+        KenMeSHProcessor,
+        MeSHIndexingPipeline,
+        MeshVocabulary,
+    )
 
 BUNDLED_CHECKPOINT = Path(__file__).parent / "checkpoint"
-TASK = "mesh-indexing"
-
-AutoConfig.register(KenMeSHConfig.model_type, KenMeSHConfig)
-AutoModel.register(KenMeSHConfig, KenMeSHForMeSHIndexing)
-AutoModelForSequenceClassification.register(KenMeSHConfig, KenMeSHForMeSHIndexing)
-AutoProcessor.register(KenMeSHConfig, KenMeSHProcessor)
-PIPELINE_REGISTRY.register_pipeline(
-    TASK,
-    pipeline_class=MeSHIndexingPipeline,
-    pt_model=AutoModel,
-    default={"model": (str(BUNDLED_CHECKPOINT), "main")},
-    type="text",
-)
-# Saved models carry their code, so that they also load where this package is not installed.
-KenMeSHConfig.register_for_auto_class()
-KenMeSHForMeSHIndexing.register_for_auto_class("AutoModel")
-KenMeSHProcessor.register_for_auto_class()
 
 
-def load(model: str | Path | None = None, **options: Any) -> MeSHIndexingPipeline:
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from . import registration
+
+    return getattr(registration, name)
+
+
+def load(model: str | Path | None = None, **options: Any) -> "MeSHIndexingPipeline":
     """The pipeline of a saved model: the bundled checkpoint, a folder, or a name on the Hub.
 
     Args:
@@ -51,6 +45,10 @@ def load(model: str | Path | None = None, **options: Any) -> MeSHIndexingPipelin
     Raises:
         InputError: There is no such model, or a part of it is missing or damaged.
     """
+    from safetensors import SafetensorError
+
+    from .registration import KenMeSHForMeSHIndexing, KenMeSHProcessor, MeSHIndexingPipeline
+
     folder = find_model(BUNDLED_CHECKPOINT if model is None else model, options)
     how = {name: options.pop(name) for name in ("dtype", "device_map") if name in options}
     try:
@@ -79,7 +77,7 @@ def find_model(model: str | os.PathLike, options: dict[str, Any]) -> Path:
         raise InputError(f"{folder} has no config.json, so it is no saved model.") from None
     except ValueError as error:
         raise InputError(f"config.json in {folder} is not JSON ({error}); save the model again.") from error
-    if config.get("model_type") != KenMeSHConfig.model_type:
+    if config.get("model_type") != "kenmesh":
         raise InputError(f"{folder} holds a {config.get('model_type')!r} model, not a KenMeSH model.")
     return folder
 
@@ -97,3 +95,7 @@ __all__ = [
     "__version__",
     "load",
 ]
+
+# The command `kenmesh` registers once its options are read: help and wrong usage need no network.
+if Path(*sys.argv[:1]).name != "kenmesh" and sys.orig_argv[1:3] != ["-m", "kenmesh_hf"]:
+    from . import registration  # noqa: F401

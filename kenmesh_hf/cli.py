@@ -9,9 +9,6 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub.errors import StrictDataclassError
-from transformers.utils import logging
-
 from . import cli_options
 from ._version import __version__
 from .errors import InputError, KenMeSHError
@@ -24,10 +21,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command; an error of ours is one sentence on standard error, not a traceback."""
     argv = sys.argv[1:] if argv is None else argv
     arguments = build_parser(next((word for word in argv if word in COMMANDS), None)).parse_args(argv)
-    # Bars for reading a few small files would only stand between a person and the tags.
-    logging.disable_progress_bar()
     try:
-        return arguments.run(arguments) or 0
+        return _run(arguments)
     except BrokenPipeError:
         # The reader (`head`, say) has gone; nothing is wrong. Keep Python from flushing into the closed pipe.
         sys.stdout = None  # type: ignore[assignment]
@@ -35,9 +30,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("kenmesh: stopped; where a command has --resume, it goes on from here.", file=sys.stderr)
         return 130
-    except (KenMeSHError, OSError, ValueError, StrictDataclassError) as error:
+    except (KenMeSHError, OSError, ValueError) as error:
         print("kenmesh: error:", " ".join(str(error).split()), file=sys.stderr)
         return FAILED
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    """Runs the command that was chosen. What is wrong with its options is told before slow modules load."""
+    if arguments.run is tag:
+        _check_tag(arguments)
+    from huggingface_hub.errors import StrictDataclassError
+    from transformers.utils import logging
+
+    from . import registration  # noqa: F401
+
+    # Bars for reading a few small files would only stand between a person and the tags.
+    logging.disable_progress_bar()
+    try:
+        return arguments.run(arguments) or 0
+    except StrictDataclassError as error:
+        raise InputError(str(error)) from error
 
 
 def tag(arguments: argparse.Namespace) -> int:
@@ -45,7 +57,6 @@ def tag(arguments: argparse.Namespace) -> int:
     from .records import Article, ReadReport
     from .tagging import TagOptions, read_inputs, search_for, tag_files, write_tags
 
-    _check_tag(arguments)
     options = TagOptions(
         model=arguments.model,
         choice=_choice(arguments),

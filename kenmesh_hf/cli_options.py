@@ -126,7 +126,7 @@ def add_info(parser: argparse.ArgumentParser) -> None:
 
 
 def add_prepare(parser: argparse.ArgumentParser) -> None:
-    from .prepare import PrepareOptions
+    from .prepare_options import PrepareOptions
 
     _add_options(parser, PrepareOptions)
     parser.add_argument("--quiet", action="store_true", help="no progress bars")

@@ -3,12 +3,14 @@
 import json
 import runpy
 import shutil
+import subprocess
 import sys
 
 import pytest
 from tiny_model import UNSEEN
 from transformers import BertConfig, BertModel
 
+import kenmesh_hf
 from kenmesh_hf import __version__, training
 from kenmesh_hf.articles import write_articles
 from kenmesh_hf.cli import COMMANDS, main
@@ -190,3 +192,22 @@ def test_python_m_is_the_command(monkeypatch, capsys):
     with pytest.raises(SystemExit) as ended:
         runpy.run_module("kenmesh_hf", run_name="__main__")
     assert ended.value.code == 1 and capsys.readouterr().err.startswith("kenmesh: error: ")
+
+
+@pytest.mark.parametrize(
+    "words, code", [(["--help"], 0), (["tag", "--help"], 0), (["tag"], 1), (["frobnicate"], 2)]
+)
+def test_help_and_wrong_usage_load_no_network(words, code):
+    script = (
+        "import sys; sys.argv[0] = 'kenmesh'; sys.modules |= {'torch': None, 'transformers': None}\n"
+        "from kenmesh_hf.cli import main; sys.exit(main())"
+    )
+    done = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_package_knows_its_names_and_no_others():
+    assert all(hasattr(kenmesh_hf, name) for name in kenmesh_hf.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        kenmesh_hf.nothing  # noqa: B018
