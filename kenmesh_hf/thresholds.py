@@ -62,10 +62,11 @@ class Sweep:
 
 def sweep_thresholds(scored: ScoredLabels, gold: LabelSets) -> Sweep:
     """Counts hits and predictions at every useful global threshold; there is none where nothing is hit."""
-    return _sweep(scored.scores, find_hits(scored, gold), gold.total)
+    return sweep_scores(scored.scores, find_hits(scored, gold), gold.total)
 
 
-def _sweep(scores: np.ndarray, hits: np.ndarray, gold: int) -> Sweep:
+def sweep_scores(scores: np.ndarray, hits: np.ndarray, gold: int) -> Sweep:
+    """The same for scores on any scale, of which `hits` tells the right ones among `gold` labels in all."""
     right, wrong = np.sort(scores[hits]), np.sort(scores[~hits])
     thresholds, first = np.unique(right, return_index=True)
     correct = len(right) - first
