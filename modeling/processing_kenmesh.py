@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 from huggingface_hub import snapshot_download
-from transformers import BatchFeature, ProcessorMixin
+from transformers import BatchFeature, PreTrainedTokenizerFast, ProcessorMixin
 from transformers.utils import logging
 
 from .candidates_kenmesh import KenMeSHCandidates
@@ -246,6 +246,11 @@ class KenMeSHProcessor(ProcessorMixin):
                 logger.warning(f"{folder} comes without its candidate index ({', '.join(missing) or error}).")
         processor._check_labels()
         return processor
+
+    @classmethod
+    def _load_tokenizer_from_pretrained(cls, sub_processor_type, pretrained_model_name_or_path, **kwargs):
+        # AutoTokenizer would read the model's configuration first, with its many thousand labels.
+        return PreTrainedTokenizerFast.from_pretrained(pretrained_model_name_or_path, **kwargs)
 
     def _check_labels(self):
         """Refuses parts that were made for different sets of labels."""
