@@ -82,7 +82,8 @@ def read_articles(
         strict: Raise InputError at the first thing that cannot be read, instead of counting it in the report.
         report: Filled with what was read and skipped, and why.
         seen: PMIDs to leave out because they were read before; grows as reading goes on.
-        every_version: Give every record as it stands, repeated and deleted PMIDs too, in a single pass.
+        every_version: Give every record as it stands, repeated and deleted PMIDs too, in a single pass, and
+            all files in the order of the paths, those of a folder by name.
 
     Raises:
         InputError: A path or the format does not exist, or `strict` is set and something cannot be read.
@@ -102,7 +103,7 @@ def read_articles(
 def _read_all(
     paths: list[str | Path], format: str | None, report: ReadReport, seen: PmidSet | None
 ) -> Iterator[Article]:
-    for source in open_sources(paths, report):
+    for source in open_sources(paths, report, newest_first=seen is not None):
         for article in _read_source(source, format, seen):
             report.read += 1
             yield article

@@ -57,7 +57,9 @@ def _add_hub(parser: argparse.ArgumentParser) -> None:
 
 
 def add_tag(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("inputs", nargs="*", help="files, folders, or - for standard input")
+    parser.add_argument(
+        "inputs", nargs="*", help="files, folders (their files by name), or - for standard input"
+    )
     parser.add_argument("--title", default="", help="title of one article")
     parser.add_argument("--abstract", default="", help="abstract of one article")
     parser.add_argument("--journal", help="journal of one article")

@@ -103,16 +103,24 @@ class Source:
                 file.close()
 
 
-def open_sources(paths: Iterable[str | Path], report: ReadReport) -> Iterator[Source]:
+def open_sources(
+    paths: Iterable[str | Path], report: ReadReport, newest_first: bool = True
+) -> Iterator[Source]:
     """Give every stream behind the paths: a file, "-", all files of a folder, all members of a tar archive.
 
-    NLM's numbered PubMed files come first, the newest of them foremost, so that a reader which keeps the
-    first record of each PMID keeps the newest. Other files follow as given, those of a folder by name.
+    Files come as given, those of a folder by name.
+
+    Args:
+        paths: The files, folders and archives.
+        report: Where damage goes.
+        newest_first: Give NLM's numbered PubMed files before all others, the newest of them foremost, so
+            that a reader which keeps the first record of each PMID keeps the newest.
 
     Raises:
         InputError: A path does not exist or may not be read.
     """
-    for path in _in_order(paths):
+    files = _files_of(paths)
+    for path in _newest_first(files) if newest_first else files:
         if str(path) == "-":
             source = Source("standard input", lambda: sys.stdin.buffer, report, reopens=False)
         else:
@@ -123,7 +131,7 @@ def open_sources(paths: Iterable[str | Path], report: ReadReport) -> Iterator[So
             yield source
 
 
-def _in_order(paths: Iterable[str | Path]) -> list[str | Path]:
+def _files_of(paths: Iterable[str | Path]) -> list[str | Path]:
     files: list[str | Path] = []
     for path in paths:
         folder = Path(path)
@@ -132,6 +140,10 @@ def _in_order(paths: Iterable[str | Path]) -> list[str | Path]:
             continue
         found = sorted(item for item in folder.rglob("*") if item.is_file())
         files += [f for f in found if not f.name.startswith(".") and not f.name.endswith(COMPANIONS)]
+    return files
+
+
+def _newest_first(files: list[str | Path]) -> list[str | Path]:
     numbered = [path for path in files if PUBMED_NAME.match(Path(path).name)]
     numbered.sort(key=lambda path: Path(path).name, reverse=True)
     return numbered + [path for path in files if path not in set(numbered)]

@@ -277,3 +277,12 @@ def test_options_that_cannot_be_are_named():
         TagOptions(batch_size=0)
     with pytest.raises(InputError, match="num_proc is -2"):
         TagOptions(num_proc=-2)
+
+
+def test_numbered_files_of_a_folder_are_tagged_in_the_order_of_their_names(tag, tmp_path):
+    names = ("a.jsonl", "pubmed26n0001.jsonl", "pubmed26n0002.jsonl")
+    for position, name in reversed(list(enumerate(names))):
+        write_articles(UNSEEN[2 * position : 2 * position + 2], tmp_path / name)
+    code, out, _ = tag(tmp_path)
+    assert code == 0
+    assert [row["pmid"] for row in read_jsonl(out)] == [article.pmid for article in UNSEEN[:6]]
