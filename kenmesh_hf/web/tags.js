@@ -4,7 +4,7 @@ import { getDescriptor } from "./api.js";
 import { byId, element } from "./dom.js";
 import { scrollToFirstMark, shaded, shadesOf } from "./text.js";
 
-const percent = (share) => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
+const percent = (share) => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)}%`;
 
 export class TagList {
   // `opened` is told the tag whose reasons are shown, or null; `branched` gets a descriptor to show only or to hide.
