@@ -162,37 +162,33 @@ def fit_ranker(
     for row, findings in zip(rows, look_up(candidates, [articles[row] for row in rows]), strict=True):
         found, numbers = candidates.weigh(findings, everything)
         right = np.isin(found, labels[row])
-        # Wrong candidates are many and alike; a part of them is enough.
+        # Wrong candidates are many and alike: a part is enough, and leaves the right ones more weight.
         keep = right | (np.arange(len(right)) % _THINNING == 0)
         features.append(numbers[keep])
         targets.append(right[keep])
-    weights = np.where(np.concatenate(targets), 1.0, _THINNING)
-    candidates.ranker = fit_logistic(np.concatenate(features), np.concatenate(targets), weights)
+    candidates.ranker = fit_logistic(np.concatenate(features), np.concatenate(targets))
 
 
-def fit_logistic(
-    features: np.ndarray, targets: np.ndarray, weights: np.ndarray, steps: int = 30
-) -> np.ndarray:
+def fit_logistic(features: np.ndarray, targets: np.ndarray, steps: int = 30) -> np.ndarray:
     """Logistic regression by Newton's method; coefficients of the raw features, the intercept last."""
     mean, scale = features.mean(0, dtype=np.float64), features.std(0, dtype=np.float64)
     scale[scale < 1e-6] = 1.0
     inputs = np.hstack([(features - mean) / scale, np.ones((len(features), 1))]).astype(np.float32)
-    weights = (weights / weights.sum()).astype(np.float32)
-    share = float(weights @ targets)
+    share = float(targets.mean())
     penalty = _RIDGE * min(share, 1 - share) + 1e-9
     signs = np.where(targets, -1, 1).astype(np.float32)
 
     def loss(solution: np.ndarray) -> float:
         margin = inputs @ solution.astype(np.float32)
-        return float(weights @ np.logaddexp(0, signs * margin)) + penalty / 2 * float(solution @ solution)
+        return float(np.logaddexp(0, signs * margin).mean()) + penalty / 2 * float(solution @ solution)
 
     solution = np.zeros(inputs.shape[1])
     solution[-1] = np.log((share + 1e-6) / (1 - share + 1e-6))
     value = loss(solution)
     for _ in range(steps):
         probability = 1 / (1 + np.exp(-np.clip(inputs @ solution.astype(np.float32), -30, 30)))
-        gradient = inputs.T @ (weights * (probability - targets)) + penalty * solution
-        curvature = (weights * probability * (1 - probability))[:, None]
+        gradient = inputs.T @ (probability - targets) / len(inputs) + penalty * solution
+        curvature = (probability * (1 - probability) / len(inputs))[:, None]
         hessian = (inputs * curvature).T @ inputs + np.eye(len(solution)) * penalty
         step = np.linalg.solve(hessian.astype(np.float64), gradient)
         while (improved := loss(solution - step)) > value and np.abs(step).max() > 1e-4:
