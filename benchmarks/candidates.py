@@ -27,7 +27,15 @@ from sklearn.metrics.pairwise import linear_kernel
 import kenmesh_hf
 from kenmesh_hf.articles import Article, read_articles
 from kenmesh_hf.dataset import column_bytes, encode_articles, write_rows
-from kenmesh_hf.indexing import build_candidates, candidate_report, find_candidates, journal_of, label_ids
+from kenmesh_hf.indexing import (
+    build_candidates,
+    build_index,
+    candidate_report,
+    find_candidates,
+    fit_ranker,
+    journal_of,
+    label_ids,
+)
 from kenmesh_hf.modeling.candidates_kenmesh import KenMeSHCandidates
 from kenmesh_hf.modeling.dense_neighbours_kenmesh import DenseNeighbours
 from kenmesh_hf.modeling.neighbours_kenmesh import TermCounts, count_terms, hash_articles
@@ -211,17 +219,20 @@ def main(argv: Sequence[str] | None = None) -> None:
     corpus = read_corpus(file, args.queries, processor.vocabulary)
     texts = (f"{article.title} {article.abstract}" for article in corpus.indexed)
     vectors = train_word_vectors(texts, dim=128, epochs=args.vector_epochs, progress=False)
-    speed, recall = {}, {}
-    for index in ("sparse", "dense"):
-        options = CandidateOptions(neighbours=args.neighbours, index=index)
-        candidates = build_candidates(
-            corpus.indexed, corpus.vocabulary, options, word_vectors=(vectors.words, vectors.matrix)
-        )
-        speed[index] = measure_speed(candidates, corpus)
-        recall[index] = measure_recall(candidates, corpus)
-        if index == "sparse":
-            room = measure_room(candidates, corpus, processor.tokenizer)
-            lexicon = measure_lexicon(candidates, corpus)
+    options = CandidateOptions(neighbours=args.neighbours)
+    candidates = build_candidates(corpus.indexed, corpus.vocabulary, options)
+    room = measure_room(candidates, corpus, processor.tokenizer)
+    lexicon = measure_lexicon(candidates, corpus)
+    speed, recall = (
+        {"sparse": measure_speed(candidates, corpus)},
+        {"sparse": measure_recall(candidates, corpus)},
+    )
+    candidates.index = build_index(
+        count_words(corpus.indexed), replace(options, index="dense"), (vectors.words, vectors.matrix)
+    )
+    labels = [label_ids(article, corpus.vocabulary) for article in corpus.indexed]
+    fit_ranker(candidates, corpus.indexed, labels)
+    speed["dense"], recall["dense"] = measure_speed(candidates, corpus), measure_recall(candidates, corpus)
     print(
         f"{len(corpus.indexed):,} articles in the index, {len(corpus.queries):,} queries; articles a second:"
     )

@@ -75,7 +75,7 @@ def build_candidates(
     counts = count_terms(titles, abstracts)
     associations = build_associations(counts, hits, lexicon.labels[hits.terms], labels, len(vocabulary))
     candidates = KenMeSHCandidates(
-        _build_index(counts, options, word_vectors),
+        build_index(counts, options, word_vectors),
         IndexedArticles.build([article.pmid for article in kept], hash_articles(titles, abstracts), labels),
         JournalTable.build([journal_of(article) for article in kept], labels),
         lexicon,
@@ -88,9 +88,10 @@ def build_candidates(
     return candidates
 
 
-def _build_index(
+def build_index(
     counts: TermCounts, options: CandidateOptions, word_vectors: tuple[Sequence[str], np.ndarray] | None
 ) -> SparseNeighbours | DenseNeighbours:
+    """The neighbour index of articles with these words; arguments as for `build_candidates`."""
     if options.index == "sparse":
         return SparseNeighbours.build(counts)
     if word_vectors is None:
