@@ -3,9 +3,9 @@
 The newest citations with abstract of a real PubMed file are the queries, all others the index. The slow way
 takes one article after the other and joins the labels of its neighbours and of its journal as Python sets. It
 searches the same FAISS index or, beside the sparse one, scikit-learn's TF-IDF matrix. Processor time of one
-thread counts.
+thread counts. Words and labels are those of the model.
 
-    python benchmarks/candidates.py [--queries 10000] [--neighbours 1000] [--file FILE]
+    python benchmarks/candidates.py [--queries 10000] [--neighbours 1000] [--file FILE] [--model FOLDER]
 """
 
 import json
@@ -211,10 +211,16 @@ def measure_lexicon(candidates: KenMeSHCandidates, corpus: Corpus) -> dict[str, 
 
 def main(argv: Sequence[str] | None = None) -> None:
     args = parse_arguments(
-        __doc__.splitlines()[0], argv, queries=10_000, neighbours=1000, file="", vector_epochs=3
+        __doc__.splitlines()[0],
+        argv,
+        queries=10_000,
+        neighbours=1000,
+        file="",
+        model=str(kenmesh_hf.BUNDLED_CHECKPOINT),
+        vector_epochs=3,
     )
     faiss.omp_set_num_threads(args.threads)
-    processor = kenmesh_hf.load().processor
+    processor = KenMeSHProcessor.from_pretrained(args.model)
     file = Path(args.file) if args.file else sample_file()
     corpus = read_corpus(file, args.queries, processor.vocabulary)
     texts = (f"{article.title} {article.abstract}" for article in corpus.indexed)
