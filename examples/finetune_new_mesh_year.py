@@ -4,8 +4,8 @@ python examples/finetune_new_mesh_year.py --model OLD --mesh desc2025.xml --arti
     --tune other.jsonl --held-out test.jsonl --out NEW [--push organisation/name]
 
 The new year's articles carry mostly old descriptors, which is why fine-tuning on them does not forget those.
-A larger index raises all scores, so the thresholds are chosen anew on articles that are neither in the index
-nor trained on, and the comparison is made on yet others.
+A larger index and other weights move the scores, so the thresholds are moved after them, on articles that are
+neither in the index nor trained on; the comparison is made on yet others.
 """
 
 import argparse

@@ -189,7 +189,7 @@ def add_index(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=(),
         metavar="FILE",
-        help="other articles with descriptors, to choose the thresholds anew: a larger index raises all "
-        "scores, so do this where it grows by more than a tenth",
+        help="other articles with descriptors, to move the thresholds to where the scores are then: needed "
+        "where an index of less than a few thousand articles grows a lot",
     )
     parser.add_argument("--out", type=Path, required=True, help="folder for the model with the larger index")

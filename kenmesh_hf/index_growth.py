@@ -65,7 +65,7 @@ class Growth:
 def add_articles(processor: KenMeSHProcessor, articles: Sequence[Article]) -> tuple[KenMeSHProcessor, Growth]:
     """Lets articles join the index; the processor that was given stays as it is.
 
-    Thresholds stay, too; where many articles join, `retune_thresholds` should follow.
+    Thresholds stay, too; where a small index grows a lot, `retune_thresholds` should follow.
 
     Args:
         processor: With candidates and vocabulary.
@@ -242,7 +242,7 @@ def add_to_model_folder(
         model: Folder or Hub name.
         articles: Files or folders of labelled articles.
         out: Folder for the model with the larger index.
-        tune: Files of other labelled articles, on which its thresholds are chosen anew.
+        tune: Files of other labelled articles, on which its thresholds are moved to where its scores are.
         **options: `revision` and `token` of a model on the Hub.
 
     Returns:

@@ -23,10 +23,11 @@ _LEAST = 1e-6
 def retune_thresholds(tagger: MeSHIndexingPipeline, articles: Sequence[Article]) -> Thresholds:
     """The thresholds of a model, moved to where its scores are now.
 
-    More articles in the index mean more votes for every label, so the same order of labels comes with higher
-    probabilities. All thresholds move by the same amount of log-odds: one number, which a hundred articles
-    tell well, where a threshold for each label would fit these articles and no others. They stay as they are
-    if moving them is no better on articles left out.
+    In an index of fewer articles than vote (1,000), each one that joins means more votes for its labels, so
+    the same order of labels comes with higher probabilities; fine-tuning may move them, too. All thresholds
+    move by the same amount of log-odds: one number, which a hundred articles tell well, where a threshold
+    for each label would fit these articles and no others. They stay as they are if moving them is no better
+    on articles left out.
 
     Args:
         tagger: The model; its own thresholds stay as they are. Where it has none, new ones are chosen.
