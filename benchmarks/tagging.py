@@ -12,6 +12,7 @@ the file are in the index of the bundled model; a word more in each title makes 
 
 import json
 import multiprocessing
+import os
 import statistics
 import subprocess
 import sys
@@ -25,6 +26,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
+
+# As the command `kenmesh` does before it imports torch.
+os.environ["OMP_WAIT_POLICY"] = os.environ.get("OMP_WAIT_POLICY", "PASSIVE")
 
 import torch
 from _measure import parse_arguments, print_table

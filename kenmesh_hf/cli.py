@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -39,6 +40,10 @@ def _run(arguments: argparse.Namespace) -> int:
     """Runs the command that was chosen. What is wrong with its options is told before slow modules load."""
     if arguments.run is tag:
         _check_tag(arguments)
+    if arguments.run in (tag, evaluate, serve):
+        # Waiting threads of torch sleep: the network's many short steps run several times slower where
+        # they spin beside other programs. OpenMP reads this when torch is imported.
+        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     from huggingface_hub.errors import StrictDataclassError
     from transformers.utils import logging
 

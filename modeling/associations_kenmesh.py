@@ -88,7 +88,7 @@ class WordAssociations:
         weights = np.concatenate([self.weights[span] for span in spans])
         predicted = np.bincount(labels, weights * np.repeat(values, ends - starts), size)
         np.minimum(predicted, MOST, out=predicted)
-        predicted[predicted < LEAST] = 0
+        predicted *= predicted >= LEAST
         return predicted
 
     def leave_out(self, predicted: np.ndarray, own: np.ndarray) -> np.ndarray:

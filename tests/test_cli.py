@@ -1,6 +1,7 @@
 """The command line: help, exit codes, and one sentence instead of a traceback for whatever is wrong."""
 
 import json
+import os
 import runpy
 import shutil
 import subprocess
@@ -205,6 +206,16 @@ def test_help_and_wrong_usage_load_no_network(words, code):
     done = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True)
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_threads_of_torch_sleep_while_tagging_unless_the_user_says_otherwise(monkeypatch, tiny_model):
+    command = ["tag", "--model", str(tiny_model), "--title", "babake", "--quiet"]
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    assert main(command) == 0
+    assert os.environ["OMP_WAIT_POLICY"] == "PASSIVE"
+    monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
+    assert main(command) == 0
+    assert os.environ["OMP_WAIT_POLICY"] == "ACTIVE"
 
 
 def test_the_package_knows_its_names_and_no_others():
