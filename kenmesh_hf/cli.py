@@ -1,6 +1,7 @@
 """The command `kenmesh`: one function for each command, each a thin layer over the library."""
 
 import argparse
+import gc
 import json
 import os
 import re
@@ -44,10 +45,10 @@ def _run(arguments: argparse.Namespace) -> int:
         # Waiting threads of torch sleep: the network's many short steps run several times slower where
         # they spin beside other programs. OpenMP reads this when torch is imported.
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    if f"{__package__}.registration" not in sys.modules:
+        _load_modules()
     from huggingface_hub.errors import StrictDataclassError
     from transformers.utils import logging
-
-    from . import registration  # noqa: F401
 
     # Bars for reading a few small files would only stand between a person and the tags.
     logging.disable_progress_bar()
@@ -55,6 +56,16 @@ def _run(arguments: argparse.Namespace) -> int:
         return arguments.run(arguments) or 0
     except StrictDataclassError as error:
         raise InputError(str(error)) from error
+
+
+def _load_modules() -> None:
+    """Registers with transformers. Looking for garbage among so many new modules takes a third longer."""
+    gc.disable()
+    try:
+        from . import registration  # noqa: F401
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def tag(arguments: argparse.Namespace) -> int:
