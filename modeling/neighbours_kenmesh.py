@@ -166,7 +166,7 @@ class SparseNeighbours:
         self, own: np.ndarray, terms: np.ndarray, times: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray | float]:
         """The words that an index without some articles would know, and the factor of each one's rarity."""
-        if not len(own):
+        if not len(own) or not len(terms):
             return terms, times, 1.0
         starts, ends = self.offsets[terms], self.offsets[terms + 1]
         frequency = ends - starts

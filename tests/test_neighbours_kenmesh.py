@@ -84,8 +84,9 @@ def test_what_is_excluded_counts_nowhere(index, own):
 
 @pytest.mark.parametrize("text", ["", "the of and", "qqqq wwww", "..."])
 def test_a_query_without_a_known_word_has_no_neighbours(index, text):
-    near, cosine = index.search(counts_of([Article(title=text, abstract=text)]), 5, [NONE])[0]
-    assert len(near) == len(cosine) == 0
+    for own in (NONE, np.array([3])):
+        near, cosine = index.search(counts_of([Article(title=text, abstract=text)]), 5, [own])[0]
+        assert len(near) == len(cosine) == 0
 
 
 def test_a_query_is_searched_the_same_alone_and_among_others(index):
