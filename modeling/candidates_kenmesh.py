@@ -133,15 +133,22 @@ class KenMeSHCandidates:
         for row, (near, similarities) in enumerate(neighbours):
             span = slice(bounds[row], bounds[row + 1])
             predicted = self.associations.predict(inputs, row, self.num_labels)
+            own_counts, prior = self._count_own(own[row])
+            voted, lengths = self.articles.labels_of(near)
+            given, given_counts, journal_size = self._journal_counts(journals[row], own[row])
             yield Findings(
-                own[row],
-                *self._count_own(own[row]),
-                similarities,
-                *self.articles.labels_of(near),
-                *self._journal_counts(journals[row], own[row]),
-                Hits(*(part[span] for part in hits)),
-                named[span],
-                self.associations.leave_out(predicted, own[row]),
+                own=own[row],
+                own_counts=own_counts,
+                prior=prior,
+                similarities=similarities,
+                voted=voted,
+                lengths=lengths,
+                given=given,
+                given_counts=given_counts,
+                journal_size=journal_size,
+                hits=Hits(*(part[span] for part in hits)),
+                named=named[span],
+                predicted=self.associations.leave_out(predicted, own[row]),
             )
 
     def weigh(self, findings: Findings, options: CandidateOptions) -> tuple[np.ndarray, np.ndarray]:

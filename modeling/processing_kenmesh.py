@@ -248,9 +248,13 @@ class KenMeSHProcessor(ProcessorMixin):
         return processor
 
     @classmethod
-    def _load_tokenizer_from_pretrained(cls, sub_processor_type, pretrained_model_name_or_path, **kwargs):
+    def _load_tokenizer_from_pretrained(
+        cls, sub_processor_type, pretrained_model_name_or_path, subfolder="", **kwargs
+    ):
         # AutoTokenizer would read the model's configuration first, with its many thousand labels.
-        return PreTrainedTokenizerFast.from_pretrained(pretrained_model_name_or_path, **kwargs)
+        return PreTrainedTokenizerFast.from_pretrained(
+            pretrained_model_name_or_path, subfolder=subfolder, **kwargs
+        )
 
     def _check_labels(self):
         """Refuses parts that were made for different sets of labels."""
