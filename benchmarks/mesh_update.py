@@ -16,6 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from _measure import print_table
+
 from kenmesh_hf import load
 from kenmesh_hf.articles import Article, read_articles, write_articles
 from kenmesh_hf.mesh_update import update_model_folder
@@ -135,6 +137,19 @@ def summarize(results: dict[str, dict[str, Any]], sizes: dict[str, int]) -> dict
     }
 
 
+def table(results: dict[str, dict[str, Any]]) -> dict[str, dict[str, str]]:
+    """What people want to see: a column for each model."""
+    figures = {
+        "new descriptors among the ten best": ("new", "new_recall_at_10"),
+        "new descriptors among the candidates": ("new", "new_candidate_recall"),
+        "micro F1 of old descriptors": ("old", "old_MiF"),
+    }
+    return {
+        title: {name: f"{result[part][figure]:.3f}" for name, result in results.items()}
+        for title, (part, figure) in figures.items()
+    }
+
+
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--old-mesh", required=True, help="descriptors of the year the model is trained with")
@@ -183,7 +198,8 @@ def main() -> None:
     }
     summary = summarize(results, sizes)
     write_json(work / RESULTS, summary)
-    print(json.dumps(summary, indent=2))
+    print_table(table(results))
+    print(json.dumps(summary))
 
 
 if __name__ == "__main__":
