@@ -89,6 +89,8 @@ class KenMeSHCandidates:
             label_counts = np.bincount(articles.labels, minlength=num_labels)
         self.label_counts = label_counts.astype(np.int64)
         self.num_articles = len(articles) if num_articles is None else num_articles
+        # Most articles that are tagged are not indexed, so what `_count_own` says of them is kept.
+        self._stranger = np.zeros(num_labels, np.int64), (self.label_counts + 0.5) / (self.num_articles + 1)
 
     def __call__(
         self,
@@ -166,16 +168,17 @@ class KenMeSHCandidates:
             self.lexicon.lengths[hits.terms],
         )
         evidence.add_words(findings.predicted)
-        labels, features = evidence.labels, evidence.features()
-        most = options.max_candidates
+        labels, table, most = evidence.labels, evidence.table, options.max_candidates
         if most is not None and len(labels) > most:
-            best = np.argpartition(features @ -self.ranker[:-1], most - 1)[:most]
+            best = np.argpartition(-self.ranker[:-1] @ table, most - 1)[:most]
             best.sort()
-            labels, features = labels[best], features[best]
-        return labels.astype(np.int32), features
+            labels, table = labels[best], table[:, best]
+        return labels.astype(np.int32), np.ascontiguousarray(table.T)
 
     def _count_own(self, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """How often each label is given to the article itself, and its share of all other articles."""
+        if not len(own):
+            return self._stranger
         counts = np.bincount(self.articles.labels_of(own)[0], minlength=self.num_labels)
         return counts, (self.label_counts - counts + 0.5) / (self.num_articles - len(own) + 1)
 

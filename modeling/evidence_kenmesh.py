@@ -176,7 +176,3 @@ class Evidence:
             before = np.cumsum(lengths) - lengths
             related = targets[np.repeat(offsets[labels] - before, lengths) + np.arange(lengths.sum())]
             self[f"{name}_{what}"] = self._greatest(related, np.repeat(values, lengths))
-
-    def features(self) -> np.ndarray:
-        """The numbers, float32 `(candidates, features)`."""
-        return np.ascontiguousarray(self.table.T)

@@ -81,6 +81,7 @@ class SparseNeighbours:
         self.offsets = tensors["offsets"].astype(np.int64)
         self.documents = tensors["documents"]
         self.weights = tensors["weights"]
+        self._posted = _WEIGHTS[self.weights]
         self.size = int(tensors["size"][0])
 
     @classmethod
@@ -152,14 +153,15 @@ class SparseNeighbours:
         starts, ends = self.offsets[terms], self.offsets[terms + 1]
         spans = [slice(*span) for span in zip(starts.tolist(), ends.tolist(), strict=True)]
         documents = np.concatenate([self.documents[span] for span in spans])
-        posted = np.concatenate([self.weights[span] for span in spans])
-        scores = np.bincount(documents, _WEIGHTS[posted] * np.repeat(weights, ends - starts), self.size)
+        posted = np.concatenate([self._posted[span] for span in spans])
+        scores = np.bincount(documents, posted * np.repeat(weights, ends - starts), self.size)
         scores[own] = 0
         # Selecting among thousands of equal zeros is slower than everything above, so they go first.
-        best = np.flatnonzero(scores)
+        best = np.flatnonzero(scores > 0)
         if k < len(best):
             best = best[np.argpartition(scores[best], len(best) - k)[len(best) - k :]]
-        best = best[np.lexsort((best, -scores[best]))]
+        best.sort()
+        best = best[np.argsort(-scores[best], kind="stable")]
         return best, scores[best]
 
     def _without(
@@ -233,8 +235,9 @@ class IndexedArticles:
     def labels_of(self, articles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Labels of articles one after the other, and how many each has."""
         starts, lengths = self.offsets[articles], self.offsets[articles + 1] - self.offsets[articles]
-        step = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        return self.labels[np.repeat(starts, lengths) + step].astype(np.int64), lengths
+        before = np.cumsum(lengths) - lengths
+        places = np.repeat(starts - before, lengths) + np.arange(lengths.sum())
+        return self.labels[places].astype(np.int64), lengths
 
 
 def pmid_number(pmid: str | int | None) -> int:

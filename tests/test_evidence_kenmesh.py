@@ -40,7 +40,7 @@ def test_the_nearest_vote_apart(evidence):
 def test_no_neighbours_leave_no_votes(evidence):
     evidence.add_votes(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
     assert not evidence["vote_all"].any() and not evidence["best_rank"].any()
-    assert np.isfinite(evidence.features()).all()
+    assert np.isfinite(evidence.table).all()
 
 
 def test_a_journals_share_is_drawn_to_the_prior(evidence):
@@ -71,7 +71,7 @@ def test_the_most_telling_term_counts(evidence):
 
 def test_there_is_one_row_for_each_candidate(evidence):
     evidence.add_words(np.array([0.5, -0.1, 2.0, 0.3]))
-    features = evidence.features()
+    features = evidence.table.T
     assert features.shape == (3, len(FEATURES)) and features.dtype == np.float32
     assert features[:, FEATURES.index("words")] == pytest.approx([0.5, -0.1, 2.0])
     assert features[:, FEATURES.index("words_log")] == pytest.approx(np.log([0.51, 0.01, 1.01]))
@@ -82,4 +82,4 @@ def test_no_candidates_make_no_rows():
     evidence = Evidence(np.zeros(0, np.int64), PRIOR, LabelGraph.from_edges(EDGES, 4))
     evidence.add_votes(np.array([3]), np.array([1]), np.array([0.5]))
     evidence.add_journal(np.array([3]), np.array([1]), 1)
-    assert evidence.features().shape == (0, len(FEATURES))
+    assert evidence.table.shape == (len(FEATURES), 0)
