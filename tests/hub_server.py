@@ -9,6 +9,7 @@ import hashlib
 import json
 import re
 import threading
+import time
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import PurePosixPath
@@ -111,6 +112,7 @@ class HubServer(ThreadingHTTPServer):
         self.lock = threading.Lock()
         self.drop_puts = 0
         self.hold_after: int | None = None
+        self.let_through = 0
         self.holding = threading.Event()
         self.hidden: set[str] = set()
 
@@ -293,7 +295,11 @@ class HubHandler(BaseHTTPRequestHandler):
             hold = self.server.hold_after == 0
             if self.server.hold_after:
                 self.server.hold_after -= 1
+                self.server.let_through += 1
         if hold:
+            # Uploads run side by side: those that were let through arrive first.
+            while len(self.server.large_files) < self.server.let_through:
+                time.sleep(0.01)
             self.server.holding.set()
             self.rfile.read()  # returns when the client is gone
         return drop or hold
