@@ -2,19 +2,25 @@
 
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import torch
 from baselines import TOP_LABELS, Ranking
+from datasets import Dataset
 
+from kenmesh_hf.articles import Article
 from kenmesh_hf.collator import KenMeSHCollator
-from kenmesh_hf.dataset import PreparedDataset, load_prepared
+from kenmesh_hf.dataset import encode_articles, load_prepared
+from kenmesh_hf.index_growth import add_articles
 from kenmesh_hf.label_sets import LabelSets, ScoredLabels, find_hits
+from kenmesh_hf.modeling.evidence_kenmesh import FEATURES
 from kenmesh_hf.modeling.modeling_kenmesh import KenMeSHForMeSHIndexing
+from kenmesh_hf.modeling.pipeline_kenmesh import batches
 from kenmesh_hf.training import (
     CHECKPOINTS,
     SUMMARY_FILE,
@@ -65,17 +71,24 @@ def kenmesh(data: Path, model: Path, options: TrainingOptions) -> Ranking:
     """A network, trained or trained on in the folder `model`, on the dataset in the folder `data`."""
     prepared = load_prepared(data)
     seconds = trained(options, data, model)
-    ranking = score_splits(prepared, model)
+    ranking = score_splits(prepared.validation, prepared.test, model)
     ranking.seconds, ranking.settings = seconds, asdict(options)
     return ranking
 
 
-def leak(data: Path, model: Path) -> Ranking:
-    """A trained network whose masks hold the article's own labels.
+def leak(data: Path, model: Path, validation: Sequence[Article], test: Sequence[Article]) -> Ranking:
+    """A trained network whose held-out articles are in the index and meet themselves there.
 
     The authors search each article in an index that holds it: it is its own nearest neighbour.
     """
-    return score_splits(load_prepared(data), model, with_own_labels)
+    leaky, _ = add_articles(load_prepared(data).processor, [*validation, *test])
+    index = leaky.candidates.articles
+    index.find = lambda pmids, hashes: [np.zeros(0, np.int64)] * len(hashes)
+    parts = [
+        Dataset(pa.concat_tables(encode_articles(leaky, batch) for batch in batches(articles, BATCH)))
+        for articles in (validation, test)
+    ]
+    return score_splits(*(part.with_format("numpy") for part in parts), model)
 
 
 def trained(options: TrainingOptions, data: Path, model: Path) -> float | None:
@@ -90,30 +103,23 @@ def trained(options: TrainingOptions, data: Path, model: Path) -> float | None:
     return json.loads(clock.read_text(encoding="utf-8")) if clock.exists() else None
 
 
-def with_own_labels(row: Row) -> Row:
-    """The row with its gold labels among the candidates."""
-    return dict(row) | {"candidate_ids": np.union1d(row["candidate_ids"], row["labels"])}
-
-
-def score_splits(
-    prepared: PreparedDataset, folder: Path, change: Callable[[Row], Row] = lambda row: row
-) -> Ranking:
-    """Scores the held-out rows with a saved network."""
+def score_splits(validation: Dataset, test: Dataset, folder: Path) -> Ranking:
+    """Scores held-out rows with a saved network."""
     model = KenMeSHForMeSHIndexing.from_pretrained(folder).eval()
-    parts = []
-    for rows in (prepared.validation, prepared.test):
-        if model.evidence is None:
-            rows = rows.remove_columns("candidate_features")
-        parts.append([change(row) for row in rows])
-    features = len(prepared.processor.candidates.FEATURES)
-    rankings = [score_rows(model, rows, features) for rows in parts]
-    return Ranking(*rankings, None, figures=candidate_figures(parts[1]))
+    parts = [validation, test]
+    if model.evidence is None:
+        parts = [rows.remove_columns("candidate_features") for rows in parts]
+    rankings = [score_rows(model, list(rows)) for rows in parts]
+    return Ranking(*rankings, None, figures=candidate_figures(test))
 
 
 @torch.no_grad()
-def score_rows(model: KenMeSHForMeSHIndexing, rows: list[Row], features: int) -> ScoredLabels:
+def score_rows(model: KenMeSHForMeSHIndexing, rows: list[Row]) -> ScoredLabels:
     """The best labels of each row with their probabilities; rows of like length share a batch."""
-    collate, order = KenMeSHCollator(features), np.argsort([row["length"] for row in rows], kind="stable")
+    collate, order = (
+        KenMeSHCollator(len(FEATURES)),
+        np.argsort([row["length"] for row in rows], kind="stable"),
+    )
     ids = np.empty((len(rows), min(TOP_LABELS, model.config.num_labels)), np.int64)
     scores = np.empty(ids.shape, np.float32)
     for start in range(0, len(rows), BATCH):

@@ -21,6 +21,7 @@ from kenmesh_hf.dataset import load_prepared
 from kenmesh_hf.evaluation import evaluate
 from kenmesh_hf.hub import CARD
 from kenmesh_hf.model_card import card_template, read_results, render_model_card, write_results
+from kenmesh_hf.modeling.vocabulary_kenmesh import CATEGORIES
 from kenmesh_hf.prepare import prepare
 from kenmesh_hf.prepare_options import PrepareOptions
 from kenmesh_hf.training import options_for, train, training_rows
@@ -29,6 +30,8 @@ WEIGHTS = "model.safetensors"
 # Most training articles are of the seventies, and most of what is tagged is not: the last epochs are for the
 # articles since then.
 RECENT = 1980
+# Weak spots are told of groups with so many gold labels, and so many of each kind.
+LEAST_GOLD, WEAKEST = 40, 3
 # Predictions for training articles that go with the checkpoint; all of them would take 48 MB.
 LEFT_OUT_LABELS = 24
 
@@ -84,6 +87,19 @@ def shrink(model: Path, out: Path):
     config.write_text(json.dumps(settings, separators=(",", ":")) + "\n", encoding="utf-8")
 
 
+def weak_spots(figures: dict) -> list[dict]:
+    """F1 by frequency, and of the three weakest categories and check tags that are not rare."""
+    groups = figures["by_frequency"]
+    rows = [(f"of {name} training articles", row["MiF"], row["gold"]) for name, row in groups.items()]
+    categories = {name: row for name, row in figures["by_category"].items() if row["gold"] >= LEAST_GOLD}
+    worst = sorted(categories.items(), key=lambda item: item[1]["MiF"])[:WEAKEST]
+    rows += [(f"category {name}, {CATEGORIES[name]}", row["MiF"], row["gold"]) for name, row in worst]
+    tags = [row for row in figures["check_tags"] if row["gold"] >= LEAST_GOLD]
+    worst_tags = sorted(tags, key=lambda row: row["F"])[:WEAKEST]
+    rows += [(f"check tag {row['name']}", row["F"], row["gold"]) for row in worst_tags]
+    return [{"what": what, "F1": score, "gold": gold} for what, score, gold in rows]
+
+
 def describe(out: Path, figures: dict, trained_on: int, validation: str):
     """Writes the measured figures and the card that is filled from them."""
     tagger = kenmesh_hf.load(out)
@@ -110,6 +126,7 @@ def describe(out: Path, figures: dict, trained_on: int, validation: str):
                     "dataset": "MEDLINE citations of 1990–2022",
                     "split": "validation",
                     "metrics": {name: value for name, value in figures.items() if isinstance(value, float)},
+                    "weak_spots": weak_spots(figures),
                 }
             ],
         },

@@ -95,7 +95,7 @@ def render_model_card(results: Mapping[str, Any], template: str, *, repo_id: str
     Args:
         results: `model_name`, `mesh_year`, `num_labels`, `num_parameters`, `datasets` (ids on the Hub),
             `training` (`articles`, `index_articles`, `sources`, `split_rule`) and `evaluations`, a list of
-            `name`, `dataset`, `split` and `metrics`. All may be missing.
+            `name`, `dataset`, `split`, `metrics` and `weak_spots` (`what`, `F1`, `gold`). All may be missing.
         template: A card with `results` blocks, filled or not.
         repo_id: Where the model will be found on the Hub.
     """
@@ -104,6 +104,7 @@ def render_model_card(results: Mapping[str, Any], template: str, *, repo_id: str
         "model": lambda: _facts(results),
         "training": lambda: _training(results.get("training", {})),
         "evaluation": lambda: _evaluation(_evaluations(results)),
+        "weak_spots": lambda: _weak_spots(_evaluations(results)),
     }
     return fill_card(template, _model_metadata(results).to_yaml(), writers)
 
@@ -217,3 +218,9 @@ def _evaluation(evaluations: list[Mapping[str, Any]]) -> str:
     if all(articles):
         rows.append(["articles", *map(count, articles)])
     return table(rows)
+
+
+def _weak_spots(evaluations: list[Mapping[str, Any]]) -> str:
+    spots = [spot for evaluation in evaluations for spot in evaluation.get("weak_spots", [])]
+    rows = [[spot["what"], f"{spot['F1']:.3f}", count(spot["gold"])] for spot in spots]
+    return table([["labels", "micro F1", "gold labels"], *rows]) if rows else NOT_MEASURED

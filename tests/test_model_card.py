@@ -48,7 +48,11 @@ RESULTS = {
                 "articles": 1500.0,
             },
         },
-        {"name": "1990–2022", "metrics": {"MiF": 0.5, "candidate_recall": 0.9}},
+        {
+            "name": "1990–2022",
+            "metrics": {"MiF": 0.5, "candidate_recall": 0.9},
+            "weak_spots": [{"what": "check tag Aged", "F1": 0.25974, "gold": 1046.0}],
+        },
     ],
 }
 
@@ -93,6 +97,7 @@ def test_tables_show_the_figures():
     assert table["micro F1 (`MiF`)"] == ["0.556", "0.500"]
     assert table["candidate recall (`candidate_recall`)"] == ["0.912", "0.900"]
     assert table["candidates an article (`candidate_size`)"] == ["406", ""]
+    assert "| check tag Aged | 0.260 | 1,046 |" in block(card, "weak_spots")
     assert "29,917" in block(card, "model") and "2021" in block(card, "model")
     assert "40,697" in block(card, "training") and "By PMID." in block(card, "training")
 
