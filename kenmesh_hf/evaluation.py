@@ -12,7 +12,7 @@ from tqdm import tqdm
 from .errors import InputError
 from .label_report import LabelCounts, check_tag_rows, label_rows, score_categories, score_frequency_groups
 from .label_report import write_label_rows as write_csv
-from .label_sets import LabelSets, ScoredLabels
+from .label_sets import LabelSets, ScoredLabels, find_hits, to_offsets
 from .metrics import score_predictions
 from .model_card import write_results
 from .modeling.pipeline_kenmesh import MeSHIndexingPipeline, as_article, map_by_length
@@ -24,8 +24,8 @@ from .terminal import table_lines
 from .thresholds import sweep_thresholds
 from .vocabulary import uis_of_terms
 
-# Best labels outside the candidates that are kept, for models that score every label.
-OTHERS = 50
+# Best labels of an article that are kept: the others are far below every threshold.
+MOST = 150
 
 
 @dataclass
@@ -33,7 +33,7 @@ class Scores:
     """What a model says about articles with known descriptors.
 
     Attributes:
-        scored: Labels that were scored, with probabilities.
+        scored: The best labels of each article, with probabilities.
         gold: Labels that are right; descriptors the model does not know are counted as missed.
         candidates: Labels that were proposed.
     """
@@ -56,7 +56,7 @@ def gold_labels(articles: Sequence[Article], vocabulary: MeshVocabulary) -> Labe
 def score_articles(
     tagger: MeSHIndexingPipeline, articles: Iterable[Article], batch_size: int = 32, progress: bool = True
 ) -> Scores:
-    """Runs the model over labelled articles; memory grows with candidates, not with articles × labels."""
+    """Runs the model over labelled articles; memory grows with what is kept, not with articles × labels."""
     kept: list[Article] = []
     found: list[tuple[Any, Any]] = []
     proposed: list[Any] = []
@@ -78,14 +78,14 @@ def score_articles(
     return Scores(
         ScoredLabels.from_lists([labels for labels, _ in found], [scores for _, scores in found]),
         gold_labels(kept, vocabulary),
-        LabelSets.from_lists(proposed, len(vocabulary)),
+        LabelSets(to_offsets(np.array([len(row) for row in proposed])), np.concatenate(proposed)),
     )
 
 
 def _score_batch(
     tagger: MeSHIndexingPipeline, batch: dict[str, Any]
 ) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Scored labels, their probabilities, and the candidates of each article that `preprocess` prepared."""
+    """Best labels, their probabilities, and the candidates of each article that `preprocess` prepared."""
     outputs = tagger.forward(batch)
     inputs, logits = outputs["inputs"], outputs["logits"].float().cpu()
     results = []
@@ -93,10 +93,10 @@ def _score_batch(
         candidates = torch.empty(0, dtype=torch.long)
         if "candidate_ids" in inputs:
             candidates = inputs["candidate_ids"][row][inputs["candidate_mask"][row]].cpu()
-        labels = candidates
         if tagger.model.config.loss_labels != "candidates" or not len(candidates):
-            best = scores.topk(min(OTHERS, len(scores))).indices
-            labels = torch.cat([candidates, best]).unique()
+            labels = scores.topk(min(MOST, len(scores))).indices
+        else:
+            labels = candidates[scores[candidates].topk(min(MOST, len(candidates))).indices]
         results.append((labels.int().numpy(), scores[labels].numpy(), candidates.int().numpy()))
     return results
 
@@ -117,9 +117,10 @@ def summarize(scores: Scores, tagger: MeSHIndexingPipeline, selected: np.ndarray
             scores.candidates.label_ids,
             np.ones(len(scores.candidates.label_ids), np.float32),
         )
-        everything = np.ones(len(proposed.label_ids), bool)
-        of_candidates = score_predictions(proposed, scores.gold, everything, cutoffs=(1,))
-        figures |= {name: of_candidates[name] for name in ("candidate_recall", "candidate_size")}
+        figures["candidate_recall"] = float(
+            find_hits(proposed, scores.gold).sum() / max(1, scores.gold.total)
+        )
+        figures["candidate_size"] = len(proposed.label_ids) / len(proposed)
     return figures | {"articles": len(scores.gold)}
 
 
