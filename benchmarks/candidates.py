@@ -33,6 +33,7 @@ from kenmesh_hf.indexing import (
     candidate_report,
     find_candidates,
     fit_ranker,
+    hash_texts,
     journal_of,
     label_ids,
 )
@@ -41,7 +42,7 @@ from kenmesh_hf.modeling.dense_neighbours_kenmesh import DenseNeighbours
 from kenmesh_hf.modeling.neighbours_kenmesh import TermCounts, count_terms, hash_articles
 from kenmesh_hf.modeling.processing_kenmesh import KenMeSHProcessor
 from kenmesh_hf.modeling.proposals_kenmesh import CandidateOptions
-from kenmesh_hf.modeling.terms_kenmesh import hash_words, split_words
+from kenmesh_hf.modeling.terms_kenmesh import split_words
 from kenmesh_hf.modeling.vocabulary_kenmesh import MeshVocabulary
 from kenmesh_hf.word_vectors import train_word_vectors
 
@@ -64,9 +65,8 @@ class Corpus:
 def read_corpus(file: Path, queries: int, vocabulary: MeshVocabulary) -> Corpus:
     """The newest labelled articles with abstract as queries, all other labelled ones as the index."""
     articles = [article for article in read_articles(file) if len(label_ids(article, vocabulary))]
-    words = (hash_words(getattr(a, field) for a in articles) for field in ("title", "abstract"))
     # An index takes the same text once.
-    _, distinct = np.unique(hash_articles(*words), return_index=True)
+    _, distinct = np.unique(hash_articles(*hash_texts(articles)), return_index=True)
     articles = sorted((articles[i] for i in distinct), key=lambda article: int(article.pmid or 0))
     asked = {id(article) for article in [a for a in articles if a.abstract][-queries:]}
     return Corpus(
@@ -77,7 +77,7 @@ def read_corpus(file: Path, queries: int, vocabulary: MeshVocabulary) -> Corpus:
 
 
 def count_words(articles: Sequence[Article]) -> TermCounts:
-    return count_terms(hash_words(a.title for a in articles), hash_words(a.abstract for a in articles))
+    return count_terms(*hash_texts(articles))
 
 
 def masks(candidates: KenMeSHCandidates, articles: Sequence[Article]) -> Iterator[np.ndarray]:
@@ -198,8 +198,7 @@ def measure_lexicon(candidates: KenMeSHCandidates, corpus: Corpus) -> dict[str, 
             automaton.find_matches_as_indexes(f" {' '.join(words)} ")
 
     def find() -> None:
-        titles = hash_words(article.title for article in articles)
-        candidates.lexicon.hits(titles, hash_words(article.abstract for article in articles))
+        candidates.lexicon.hits(*hash_texts(articles))
 
     find()
     return {

@@ -19,7 +19,7 @@ from . import find_model
 from .articles import Article, ReadReport, read_articles
 from .errors import InputError
 from .hub import CARD, CODE
-from .indexing import journal_of, label_ids
+from .indexing import carries, hash_texts, identities, journal_of, label_ids
 from .model_card import RESULTS_FILE
 from .modeling.associations_kenmesh import WordAssociations, code, pack_left_out
 from .modeling.candidates_kenmesh import KenMeSHCandidates
@@ -32,12 +32,10 @@ from .modeling.neighbours_kenmesh import (
     TermCounts,
     count_terms,
     hash_articles,
-    pmid_number,
     rarity,
 )
 from .modeling.pipeline_kenmesh import MeSHIndexingPipeline
 from .modeling.processing_kenmesh import KenMeSHProcessor
-from .modeling.terms_kenmesh import HashedWords, hash_words
 from .retuning import retune_thresholds
 
 _KNOWN = "already in the index"
@@ -88,12 +86,12 @@ def add_articles(processor: KenMeSHProcessor, articles: Sequence[Article]) -> tu
 
 def _newcomers(processor: KenMeSHProcessor, articles: Sequence[Article]) -> tuple[list[Article], Growth]:
     """Labelled articles that neither the index has nor an article before them is, by PMID or text."""
-    hashes = hash_articles(*_hash_texts(articles))
+    hashes = hash_articles(*hash_texts(articles))
     indexed = processor.candidates.articles.find([article.pmid for article in articles], hashes)
     seen: set[tuple[str, int]] = set()
     new, left_out = [], Counter[str]()
     for article, text, own in zip(articles, hashes.tolist(), indexed, strict=True):
-        keys = {("text", text)} | ({("pmid", number)} if (number := pmid_number(article.pmid)) else set())
+        keys = identities(article, text)
         if not len(label_ids(article, processor.vocabulary)):
             left_out["unlabelled"] += 1
         elif len(own):
@@ -106,27 +104,20 @@ def _newcomers(processor: KenMeSHProcessor, articles: Sequence[Article]) -> tupl
     return new, Growth(len(new), left_out["known"], left_out["repeated"], left_out["unlabelled"])
 
 
-def _hash_texts(articles: Sequence[Article]) -> tuple[HashedWords, HashedWords]:
-    return hash_words(article.title for article in articles), hash_words(
-        article.abstract for article in articles
-    )
-
-
 def grow_candidates(
     old: KenMeSHCandidates, articles: Sequence[Article], labels: Sequence[np.ndarray]
 ) -> KenMeSHCandidates:
     """Candidates whose every table knows these articles, too; none of them may be indexed already."""
-    words = _hash_texts(articles)
+    words = hash_texts(articles)
     counts, hits = count_terms(*words), old.lexicon.hits(*words)
     hit_labels = old.lexicon.labels[hits.terms].astype(np.int64)
-    pairs = {(row, label) for row, given in enumerate(labels) for label in given.tolist()}
-    carried = [pair in pairs for pair in zip(hits.articles.tolist(), hit_labels.tolist(), strict=True)]
+    carried = carries(labels, hits.articles, hit_labels, old.num_labels)
     joined = IndexedArticles.build([article.pmid for article in articles], hash_articles(*words), labels)
     return KenMeSHCandidates(
         _grow_index(old.index, counts),
         _grow_articles(old.articles, joined),
         old.journals.grow([journal_of(article) for article in articles], labels),
-        _grow_lexicon(old.lexicon, hits, np.array(carried, bool)),
+        _grow_lexicon(old.lexicon, hits, carried),
         _grow_associations(old, counts, hits, labels),
         old.edges,
         old.num_labels,

@@ -21,7 +21,7 @@ from kenmesh_hf.modeling.neighbours_kenmesh import (
     pmid_number,
 )
 from kenmesh_hf.modeling.proposals_kenmesh import SOURCES, CandidateOptions, Findings
-from kenmesh_hf.modeling.terms_kenmesh import hash_words
+from kenmesh_hf.modeling.terms_kenmesh import HashedWords, hash_words
 from kenmesh_hf.modeling.vocabulary_kenmesh import MeshVocabulary
 from kenmesh_hf.records import Article
 
@@ -41,6 +41,18 @@ def journal_of(article: Article) -> list[str]:
     """Everything an article says about its journal, the surest name first."""
     names = (article.nlm_id, article.journal, article.journal_abbreviation)
     return [name for name in names if name]
+
+
+def hash_texts(articles: Sequence[Article]) -> tuple[HashedWords, HashedWords]:
+    """The words of titles and of abstracts."""
+    titles, abstracts = ([getattr(a, field) for a in articles] for field in ("title", "abstract"))
+    return hash_words(titles), hash_words(abstracts)
+
+
+def identities(article: Article, text: int) -> set[tuple[str, int]]:
+    """What an article is known by: the hash of its text and, where it has one, its PMID."""
+    number = pmid_number(article.pmid)
+    return {("text", text), ("pmid", number)} if number else {("text", text)}
 
 
 def build_candidates(
@@ -67,11 +79,10 @@ def build_candidates(
             "articles have MeSH headings and that the vocabulary is the right file."
         )
     kept, labels = [article for article, _ in labelled], [given for _, given in labelled]
-    titles = hash_words(article.title for article in kept)
-    abstracts = hash_words(article.abstract for article in kept)
+    titles, abstracts = hash_texts(kept)
     lexicon = Lexicon.build(vocabulary.names, list(vocabulary.entry_terms))
     hits = lexicon.hits(titles, abstracts)
-    lexicon.learn(hits, _carries(labels, hits.articles, lexicon.labels[hits.terms], len(vocabulary)))
+    lexicon.learn(hits, carries(labels, hits.articles, lexicon.labels[hits.terms], len(vocabulary)))
     counts = count_terms(titles, abstracts)
     associations = build_associations(counts, hits, lexicon.labels[hits.terms], labels, len(vocabulary))
     candidates = KenMeSHCandidates(
@@ -107,21 +118,18 @@ def build_index(
 
 def _distinct(labelled: list[tuple[Article, np.ndarray]]) -> list[tuple[Article, np.ndarray]]:
     """Articles that have labels, each PMID and each text once: twice the same article would vote twice."""
-    hashes = hash_articles(
-        hash_words(article.title for article, _ in labelled),
-        hash_words(article.abstract for article, _ in labelled),
-    )
+    hashes = hash_articles(*hash_texts([article for article, _ in labelled]))
     seen: set[tuple[str, int]] = set()
     kept = []
     for (article, labels), text in zip(labelled, hashes.tolist(), strict=True):
-        keys = {("text", text)} | ({("pmid", number)} if (number := pmid_number(article.pmid)) else set())
+        keys = identities(article, text)
         if len(labels) and not keys & seen:
             seen |= keys
             kept.append((article, labels))
     return kept
 
 
-def _carries(labels: Sequence[np.ndarray], articles: np.ndarray, wanted: np.ndarray, size: int) -> np.ndarray:
+def carries(labels: Sequence[np.ndarray], articles: np.ndarray, wanted: np.ndarray, size: int) -> np.ndarray:
     """Whether each article of `articles` carries the label beside it in `wanted`."""
     owner = np.repeat(np.arange(len(labels)), [len(given) for given in labels])
     pairs = owner * size + np.concatenate([np.zeros(0, np.int64), *labels])
@@ -207,10 +215,7 @@ def check_no_leak(candidates: KenMeSHCandidates, held_out: Sequence[Article]) ->
     Raises:
         MismatchError: An article's PMID or words are in the index.
     """
-    hashes = hash_articles(
-        hash_words(article.title for article in held_out),
-        hash_words(article.abstract for article in held_out),
-    )
+    hashes = hash_articles(*hash_texts(held_out))
     found = candidates.articles.find([article.pmid for article in held_out], hashes)
     leaked = [article for article, own in zip(held_out, found, strict=True) if len(own)]
     if leaked:
