@@ -27,8 +27,8 @@ from kenmesh_hf.prepare_options import PrepareOptions
 from kenmesh_hf.training import options_for, train, training_rows
 
 WEIGHTS = "model.safetensors"
-# Most training articles are of the seventies, and most of what is tagged is not: the last epochs are for the
-# articles since then.
+# Most training articles are of the seventies, and most of what is tagged is not: articles since then count
+# more, and the last epochs are theirs.
 RECENT = 1980
 # Weak spots are told of groups with so many gold labels, and so many of each kind.
 LEAST_GOLD, WEAKEST = 40, 3
@@ -55,6 +55,7 @@ def build(mesh: str, articles: list[str], validation: str, work: Path, out: Path
             title_only=True,
             vector_epochs=5,
             max_candidates=400,
+            recent=RECENT,
             num_proc=2,
         )
     )

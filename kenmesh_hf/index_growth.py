@@ -19,9 +19,9 @@ from . import find_model
 from .articles import Article, ReadReport, read_articles
 from .errors import InputError
 from .hub import CARD, CODE
-from .indexing import carries, hash_texts, identities, journal_of, label_ids
+from .indexing import carries, hash_texts, identities, index_articles, journal_of, label_ids
 from .model_card import RESULTS_FILE
-from .modeling.associations_kenmesh import WordAssociations, code, pack_left_out
+from .modeling.associations_kenmesh import Readings, WordAssociations, code, pack_left_out
 from .modeling.candidates_kenmesh import KenMeSHCandidates
 from .modeling.lexicon_kenmesh import Hits, Lexicon
 from .modeling.modeling_kenmesh import KenMeSHForMeSHIndexing
@@ -110,15 +110,16 @@ def grow_candidates(
     """Candidates whose every table knows these articles, too; none of them may be indexed already."""
     words = hash_texts(articles)
     counts, hits = count_terms(*words), old.lexicon.hits(*words)
-    hit_labels = old.lexicon.labels[hits.terms].astype(np.int64)
-    carried = carries(labels, hits.articles, hit_labels, old.num_labels)
-    joined = IndexedArticles.build([article.pmid for article in articles], hash_articles(*words), labels)
+    named = old.lexicon.labels[hits.terms].astype(np.int64)
+    carried = carries(labels, hits.articles, named, old.num_labels)
+    journals = [journal_of(article) for article in articles]
+    readings = Readings.of(counts, words[0], hits, named, old.journals.numbers(journals))
     return KenMeSHCandidates(
         _grow_index(old.index, counts),
-        _grow_articles(old.articles, joined),
-        old.journals.grow([journal_of(article) for article in articles], labels),
+        _grow_articles(old.articles, index_articles(articles, hash_articles(*words), labels)),
+        old.journals.grow(journals, labels),
         _grow_lexicon(old.lexicon, hits, carried),
-        _grow_associations(old, counts, hits, labels),
+        _grow_associations(old.associations, readings, old.num_labels),
         old.edges,
         old.num_labels,
         old.options,
@@ -193,7 +194,8 @@ def _damping(index: SparseNeighbours, square: np.ndarray) -> float:
 
 
 def _grow_articles(old: IndexedArticles, new: IndexedArticles) -> IndexedArticles:
-    parts = {name: np.concatenate([old.tensors[name], new.tensors[name]]) for name in ("pmids", "hashes")}
+    both = ("pmids", "hashes", "years")
+    parts = {name: np.concatenate([old.tensors[name], new.tensors[name]]) for name in both}
     parts["labels"] = np.concatenate([old.labels, new.labels])
     parts["offsets"] = np.append(old.offsets, old.offsets[-1] + new.offsets[1:]).astype(np.uint32)
     return IndexedArticles(parts)
@@ -210,14 +212,11 @@ def _grow_lexicon(lexicon: Lexicon, hits: Hits, carried: np.ndarray) -> Lexicon:
     return Lexicon(tensors)
 
 
-def _grow_associations(
-    old: KenMeSHCandidates, counts: TermCounts, hits: Hits, labels: Sequence[np.ndarray]
-) -> WordAssociations:
+def _grow_associations(fitted: WordAssociations, readings: Readings, num_labels: int) -> WordAssociations:
     """New articles had no part in the fit: nothing is to be taken out of what it predicts for them."""
-    fitted = old.associations
-    inputs = fitted.inputs(counts, hits, old.lexicon.labels[hits.terms])
-    left_out = [code(fitted.predict(inputs, row, old.num_labels)) for row in range(len(labels))]
-    return WordAssociations(fitted.tensors | pack_left_out(fitted.left_out() + left_out, old.num_labels))
+    inputs = fitted.inputs(readings)
+    left_out = [code(fitted.predict(inputs, row, num_labels)) for row in range(readings.size)]
+    return WordAssociations(fitted.tensors | pack_left_out(fitted.left_out() + left_out, num_labels))
 
 
 def add_to_model_folder(

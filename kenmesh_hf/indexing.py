@@ -8,6 +8,7 @@ import numpy as np
 
 from kenmesh_hf.associations import build_associations
 from kenmesh_hf.errors import InputError, MismatchError
+from kenmesh_hf.modeling.associations_kenmesh import Readings
 from kenmesh_hf.modeling.candidates_kenmesh import CandidateBatch, KenMeSHCandidates
 from kenmesh_hf.modeling.dense_neighbours_kenmesh import DenseNeighbours
 from kenmesh_hf.modeling.journals_kenmesh import JournalTable
@@ -29,6 +30,8 @@ _BATCH = 256
 _RANKER_ARTICLES = 2000
 _THINNING = 7
 _RIDGE = 1e-4
+# How much an article since `CandidateOptions.recent` counts in word associations, older ones once.
+RECENT_IMPORTANCE = 4.0
 
 
 def label_ids(article: Article, vocabulary: MeshVocabulary) -> np.ndarray:
@@ -61,6 +64,7 @@ def build_candidates(
     options: CandidateOptions | None = None,
     seed: int = 0,
     word_vectors: tuple[Sequence[str], np.ndarray] | None = None,
+    progress: bool = False,
 ) -> KenMeSHCandidates:
     """Builds the neighbour index, journal table, lexicon and word associations of training articles.
 
@@ -70,6 +74,7 @@ def build_candidates(
         options: What to propose; the defaults measured best.
         seed: Chooses the articles on which the order of candidates is learned.
         word_vectors: Words and their vectors; the dense index needs them.
+        progress: Show a bar.
     """
     options = options or CandidateOptions()
     labelled = _distinct([(article, label_ids(article, vocabulary)) for article in articles])
@@ -84,19 +89,33 @@ def build_candidates(
     hits = lexicon.hits(titles, abstracts)
     lexicon.learn(hits, carries(labels, hits.articles, lexicon.labels[hits.terms], len(vocabulary)))
     counts = count_terms(titles, abstracts)
-    associations = build_associations(counts, hits, lexicon.labels[hits.terms], labels, len(vocabulary))
+    indexed = index_articles(kept, hash_articles(titles, abstracts), labels)
+    recent = indexed.since(options.recent)
+    if not recent.any():
+        raise InputError(f"No training article is of {options.recent} or later; choose an earlier year.")
+    journals = JournalTable.build([journal_of(article) for article in kept], labels)
+    readings = Readings.of(counts, titles, hits, lexicon.labels[hits.terms], journals.of_articles)
+    importance = np.where(recent, RECENT_IMPORTANCE, 1.0)
     candidates = KenMeSHCandidates(
         build_index(counts, options, word_vectors),
-        IndexedArticles.build([article.pmid for article in kept], hash_articles(titles, abstracts), labels),
-        JournalTable.build([journal_of(article) for article in kept], labels),
+        indexed,
+        journals,
         lexicon,
-        associations,
+        build_associations(readings, labels, len(vocabulary), importance, progress=progress),
         vocabulary.edges(),
         len(vocabulary),
         options,
     )
     fit_ranker(candidates, kept, labels, seed)
     return candidates
+
+
+def index_articles(
+    articles: Sequence[Article], hashes: np.ndarray, labels: Sequence[np.ndarray]
+) -> IndexedArticles:
+    """What is remembered of articles with these texts and labels."""
+    pmids, years = ([getattr(article, field) for article in articles] for field in ("pmid", "year"))
+    return IndexedArticles.build(pmids, hashes, years, labels)
 
 
 def build_index(

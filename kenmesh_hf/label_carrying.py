@@ -11,7 +11,7 @@ from .modeling.configuration_kenmesh import KenMeSHConfig
 from .modeling.journals_kenmesh import JournalTable
 from .modeling.lexicon_kenmesh import Lexicon
 from .modeling.modeling_kenmesh import KenMeSHForMeSHIndexing
-from .modeling.neighbours_kenmesh import IndexedArticles
+from .modeling.neighbours_kenmesh import IndexedArticles, LabelCounts
 from .modeling.text_kenmesh import UNK_TOKEN, content_words
 from .modeling.thresholds_kenmesh import Thresholds
 from .network import LABEL_BUFFERS, label_inputs, label_names
@@ -27,8 +27,6 @@ _LABEL_BIAS = "label_bias"
 def carry_candidates(candidates: KenMeSHCandidates, plan: "UpdatePlan") -> KenMeSHCandidates:
     """Candidates over the new labels; the indexed articles and their words stay as they are."""
     articles = _carry_articles(candidates.articles, plan)
-    kept = plan.old_to_new >= 0
-    counts = np.bincount(plan.old_to_new[kept], candidates.label_counts[kept], len(plan.new))
     return KenMeSHCandidates(
         candidates.index,
         articles,
@@ -39,9 +37,15 @@ def carry_candidates(candidates: KenMeSHCandidates, plan: "UpdatePlan") -> KenMe
         len(plan.new),
         candidates.options,
         candidates.ranker,
-        None if len(articles) else counts,
-        candidates.num_articles,
+        None if len(articles) else _carry_counts(candidates.frequencies, plan),
     )
+
+
+def _carry_counts(frequencies: LabelCounts, plan: "UpdatePlan") -> LabelCounts:
+    kept = plan.old_to_new >= 0
+    counts = np.zeros((2, len(plan.new)), np.int64)
+    np.add.at(counts, (slice(None), plan.old_to_new[kept]), frequencies.counts[:, kept])
+    return LabelCounts(counts, frequencies.sizes)
 
 
 def _carry_articles(articles: IndexedArticles, plan: "UpdatePlan") -> IndexedArticles:
@@ -99,10 +103,11 @@ def _carry_associations(associations: WordAssociations, plan: "UpdatePlan") -> W
     Where two labels become one, both have their weights side by side: ridge regression is linear in what it
     predicts, so the sum is what would have been fitted.
     """
-    old_terms = associations.terms.astype(np.int64)
+    old_terms = associations.keys["terms"].astype(np.int64)
     terms = plan.old_to_new[old_terms]
     stays = (terms >= 0) & (plan.new_to_old[terms] == old_terms)
-    columns = np.concatenate([np.ones(len(associations.words), bool), stays, [True]])
+    stay = {kind: np.ones(len(keys), bool) for kind, keys in associations.keys.items()} | {"terms": stays}
+    columns = np.concatenate([*stay.values(), [True]])
     labels = plan.old_to_new[associations.labels]
     column = np.repeat(np.arange(len(columns)), np.diff(associations.offsets))
     kept = (labels >= 0) & columns[column]

@@ -186,7 +186,12 @@ class _Preparation:
                 self._articles("train"), "Indexing", sum(self.files["train"]), disable=not self.progress
             )
             candidates = build_candidates(
-                list(bar), vocabulary, options.candidate_options(), options.seed, self._indexed_vectors()
+                list(bar),
+                vocabulary,
+                options.candidate_options(),
+                options.seed,
+                self._indexed_vectors(),
+                self.progress,
             )
             held_out = list(self._articles("validation", "test"))
             check_no_leak(candidates, held_out)

@@ -50,6 +50,7 @@ class PrepareOptions:
         "a label with a greater share of its journal's articles is a candidate",
     )
     max_candidates: int | None = option(CandidateOptions().max_candidates, "best candidates that are kept")
+    recent: int = option(0, "articles of this year or later count more: their words, their headings")
     articles_per_file: int = option(2000, "articles in a file of the dataset, the unit of work for a process")
     num_proc: int = option(1, "processes")
     seed: int = option(0, "random seed")

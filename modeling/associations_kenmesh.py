@@ -1,20 +1,70 @@
-"""What the words of an article alone say about its labels: a sparse linear model over words and terms."""
+"""What the words of an article say about its labels: a sparse linear model over words, terms and journals."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from .lexicon_kenmesh import INSIDE, Hits
-from .neighbours_kenmesh import TermCounts
+from .neighbours_kenmesh import TermCounts, count_terms
+from .terms_kenmesh import HashedWords
 
 # The square root of a weight's size in seven bits, its sign in the eighth: small weights stay precise.
 _STEPS = np.arange(256, dtype=np.uint8).view(np.int8) / 127
 _WEIGHTS = (np.sign(_STEPS) * _STEPS**2).astype(np.float32)
 # Predictions are kept between these: what is smaller says nothing, and would take most of the room.
 LEAST, MOST = 0.02, 2.0
-TERM_NORM = 0.7
+# Length of an article's inputs of each kind, in the order of their columns; the constant comes last.
+KINDS = {"words": 1.0, "title_words": 0.5, "terms": 0.7, "journals": 0.5}
 CONSTANT = 0.3
+
+
+class Entries(NamedTuple):
+    """One kind of what a batch of articles has: which article, which word (or term, journal), how much."""
+
+    rows: np.ndarray
+    keys: np.ndarray
+    amounts: np.ndarray
+
+
+class Readings(NamedTuple):
+    """What the linear model reads of a batch of `size` articles, by the names of `KINDS`."""
+
+    size: int
+    words: Entries
+    title_words: Entries
+    terms: Entries
+    journals: Entries
+
+    @classmethod
+    def of(
+        cls, words: TermCounts, titles: HashedWords, hits: Hits, named: np.ndarray, journals: np.ndarray
+    ) -> "Readings":
+        """Collects what is known of a batch.
+
+        Args:
+            words: Words of the articles.
+            titles: Words of their titles.
+            hits: Terms found in them.
+            named: Label of each hit.
+            journals: Number of each article's journal, -1 for none.
+        """
+        free = hits.places != INSIDE
+        stride = int(named.max(initial=0)) + 1
+        pairs = np.unique(hits.articles[free].astype(np.int64) * stride + named[free])
+        known = np.flatnonzero(journals >= 0)
+        return cls(
+            len(journals),
+            _weighed(words),
+            _weighed(count_terms(titles)),
+            Entries(pairs // stride, pairs % stride, np.ones(len(pairs))),
+            Entries(known, journals[known], np.ones(len(known))),
+        )
+
+
+def _weighed(counts: TermCounts) -> Entries:
+    rows = np.repeat(np.arange(len(counts.offsets) - 1), np.diff(counts.offsets))
+    return Entries(rows, counts.hashes, 1 + np.log(counts.counts))
 
 
 class Inputs(NamedTuple):
@@ -26,7 +76,7 @@ class Inputs(NamedTuple):
 
 
 class WordAssociations:
-    """Ridge regression from weighted words and terms to labels, with its small weights left out.
+    """Ridge regression from weighted words, terms and journals to labels, with its small weights left out.
 
     For a training article the prediction of a model that was fitted without it is stored: so it gets the
     numbers that an unseen one would get, for the labels it carries and for all others alike.
@@ -37,8 +87,7 @@ class WordAssociations:
 
     def __init__(self, tensors: dict[str, np.ndarray]):
         self.tensors = tensors
-        self.words = tensors["words"]
-        self.terms = tensors["terms"]
+        self.keys = {kind: tensors[kind] for kind in KINDS}
         self.idf = tensors["idf"].astype(np.float64)
         self.scales = tensors["scales"].astype(np.float64)
         self.offsets = tensors["offsets"].astype(np.int64)
@@ -47,34 +96,38 @@ class WordAssociations:
         self.left_out_offsets = tensors["left_out_offsets"].astype(np.int64)
         self.left_out_labels = tensors["left_out_labels"]
         self.left_out_values = tensors["left_out_values"]
-        self._column_of_term = np.full(int(tensors["num_labels"][0]), -1)
-        self._column_of_term[self.terms] = len(self.words) + np.arange(len(self.terms))
+        self._sorted = {kind: np.argsort(keys, kind="stable") for kind, keys in self.keys.items()}
 
-    def inputs(self, counts: TermCounts, hits: Hits, hit_labels: np.ndarray) -> Inputs:
-        """The words and terms of a batch of articles as the model takes them."""
-        size = len(counts.offsets) - 1
-        place = np.minimum(np.searchsorted(self.words, counts.hashes), max(len(self.words) - 1, 0))
-        known = self.words[place] == counts.hashes if len(self.words) else np.zeros(len(place), bool)
-        rows = [np.repeat(np.arange(size), np.diff(counts.offsets))[known]]
-        columns = [place[known]]
-        values = [_unit((1 + np.log(counts.counts[known])) * self.idf[columns[0]], rows[0], size)]
-        column = self._column_of_term[hit_labels]
-        free = (hits.places != INSIDE) & (column >= 0)
-        pairs = np.unique(hits.articles[free] * self.width + column[free])
-        rows.append(pairs // self.width)
-        columns.append(pairs % self.width)
-        values.append(TERM_NORM * _unit(self.idf[columns[1]], rows[1], size))
-        rows.append(np.arange(size))
-        columns.append(np.full(size, self.width - 1))
-        values.append(np.full(size, CONSTANT))
+    def inputs(self, readings: Readings) -> Inputs:
+        """A batch of articles as the model takes it."""
+        size, first = readings.size, 0
+        rows, columns = [np.arange(size)], [np.full(size, self.width - 1)]
+        values = [np.full(size, CONSTANT)]
+        for kind, norm in KINDS.items():
+            row, key, amount = getattr(readings, kind)
+            place, known = self._find(kind, key)
+            row, column = row[known], first + place[known]
+            rows.append(row)
+            columns.append(column)
+            values.append(norm * _unit(amount[known] * self.idf[column], row, size))
+            first += len(self.keys[kind])
         row, column, value = (np.concatenate(parts) for parts in (rows, columns, values))
         order = np.argsort(row, kind="stable")
         return Inputs(column[order], value[order], np.searchsorted(row[order], np.arange(size + 1)))
 
+    def _find(self, kind: str, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Place of each key among the known ones of its kind, and whether it is known at all."""
+        known, order = self.keys[kind], self._sorted[kind]
+        if not len(known):
+            return np.zeros(len(keys), np.int64), np.zeros(len(keys), bool)
+        place = np.searchsorted(known, keys.astype(known.dtype), sorter=order)
+        place = order[np.minimum(place, len(known) - 1)]
+        return place, known[place] == keys
+
     @property
     def width(self) -> int:
-        """Number of inputs: words, terms and the constant."""
-        return len(self.words) + len(self.terms) + 1
+        """Number of inputs: those of each kind and the constant."""
+        return sum(map(len, self.keys.values())) + 1
 
     def predict(self, inputs: Inputs, article: int, size: int) -> np.ndarray:
         """What the words of one article of a batch say about each of `size` labels, about 0 to 1."""
@@ -127,8 +180,7 @@ class WordAssociations:
     @classmethod
     def pack(
         cls,
-        words: np.ndarray,
-        terms: np.ndarray,
+        keys: Mapping[str, np.ndarray],
         idf: np.ndarray,
         entries: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]],
         left_out: Sequence[tuple[np.ndarray, np.ndarray]],
@@ -137,8 +189,7 @@ class WordAssociations:
         """Stores a fitted model.
 
         Args:
-            words: Hashes of the words that are inputs, ascending.
-            terms: Labels whose terms are inputs.
+            keys: The inputs of each kind: hashes of words, labels of terms, numbers of journals.
             idf: Weight of each input but the constant.
             entries: Columns, labels and weights of what is kept.
             left_out: For each training article what a model fitted without it predicts, as `code` gives it.
@@ -146,7 +197,7 @@ class WordAssociations:
         """
         empty = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
         column, label, weight = (np.concatenate(each) for each in zip(empty, *entries, strict=True))
-        width = len(words) + len(terms) + 1
+        width = sum(map(len, keys.values())) + 1
         order = np.lexsort((label, column))
         column, label, weight = column[order], label[order], weight[order]
         scales = np.zeros(width)
@@ -154,8 +205,7 @@ class WordAssociations:
         share = weight / np.maximum(scales[column], 1e-12)
         return cls(
             {
-                "words": words,
-                "terms": terms.astype(np.uint32),
+                **keys,
                 "idf": idf.astype(np.float32),
                 "scales": scales.astype(np.float32),
                 "offsets": np.searchsorted(column, np.arange(width + 1)).astype(np.uint32),

@@ -11,12 +11,12 @@ import numpy as np
 from safetensors.numpy import load_file, save_file
 from transformers.utils import logging
 
-from .associations_kenmesh import WordAssociations
+from .associations_kenmesh import Readings, WordAssociations
 from .dense_neighbours_kenmesh import DenseNeighbours
 from .evidence_kenmesh import FEATURES, Evidence, LabelGraph
 from .journals_kenmesh import Journal, JournalTable
 from .lexicon_kenmesh import Hits, Lexicon
-from .neighbours_kenmesh import IndexedArticles, SparseNeighbours, count_terms, hash_articles
+from .neighbours_kenmesh import IndexedArticles, LabelCounts, SparseNeighbours, count_terms, hash_articles
 from .proposals_kenmesh import CandidateOptions, Findings
 from .terms_kenmesh import HashedWords, hash_words, word_spans
 
@@ -74,8 +74,7 @@ class KenMeSHCandidates:
         num_labels: int,
         options: CandidateOptions | None = None,
         ranker: np.ndarray | None = None,
-        label_counts: np.ndarray | None = None,
-        num_articles: int | None = None,
+        frequencies: LabelCounts | None = None,
     ):
         self.index, self.articles, self.journals, self.lexicon = index, articles, journals, lexicon
         self.associations = associations
@@ -84,13 +83,23 @@ class KenMeSHCandidates:
         self.options = options or CandidateOptions()
         self.ranker = np.zeros(len(FEATURES) + 1, np.float32) if ranker is None else ranker
         self._graph = LabelGraph.from_edges(edges, num_labels)
+        self._recent = articles.since(self.options.recent)
         # A model shared without its index still knows how frequent each label was.
-        if label_counts is None:
-            label_counts = np.bincount(articles.labels, minlength=num_labels)
-        self.label_counts = label_counts.astype(np.int64)
-        self.num_articles = len(articles) if num_articles is None else num_articles
+        self.frequencies = frequencies or LabelCounts.of(
+            articles, np.arange(len(articles)), self._recent, num_labels
+        )
         # Most articles that are tagged are not indexed, so what `_count_own` says of them is kept.
-        self._stranger = np.zeros(num_labels, np.int64), (self.label_counts + 0.5) / (self.num_articles + 1)
+        self._stranger = np.zeros(num_labels, np.int64), self.frequencies.shares()
+
+    @property
+    def label_counts(self) -> np.ndarray:
+        """How many training articles carry each label, `(labels,)`."""
+        return self.frequencies.counts[0]
+
+    @property
+    def num_articles(self) -> int:
+        """Number of training articles."""
+        return int(self.frequencies.sizes[0])
 
     def __call__(
         self,
@@ -130,18 +139,20 @@ class KenMeSHCandidates:
         neighbours = self.index.search(counts, self.options.neighbours, own)
         hits = self.lexicon.hits(title_words, abstract_words)
         named = self.lexicon.labels[hits.terms].astype(np.int64)
-        inputs = self.associations.inputs(counts, hits, named)
+        numbers = self.journals.numbers(journals)
+        inputs = self.associations.inputs(Readings.of(counts, title_words, hits, named, numbers))
         bounds = np.searchsorted(hits.articles, np.arange(len(titles) + 1))
         for row, (near, similarities) in enumerate(neighbours):
             span = slice(bounds[row], bounds[row + 1])
             predicted = self.associations.predict(inputs, row, self.num_labels)
-            own_counts, prior = self._count_own(own[row])
+            own_counts, (prior, recent_prior) = self._count_own(own[row])
             voted, lengths = self.articles.labels_of(near)
-            given, given_counts, journal_size = self._journal_counts(journals[row], own[row])
+            given, given_counts, journal_size = self._journal_counts(numbers[row], own[row])
             yield Findings(
                 own=own[row],
                 own_counts=own_counts,
                 prior=prior,
+                recent_prior=recent_prior,
                 similarities=similarities,
                 voted=voted,
                 lengths=lengths,
@@ -155,7 +166,7 @@ class KenMeSHCandidates:
 
     def weigh(self, findings: Findings, options: CandidateOptions) -> tuple[np.ndarray, np.ndarray]:
         """The candidates of one article, ascending, and their numbers."""
-        evidence = Evidence(findings.propose(options), findings.prior, self._graph)
+        evidence = Evidence(findings.propose(options), findings.prior, findings.recent_prior, self._graph)
         evidence.add_votes(findings.voted, findings.lengths, findings.similarities)
         evidence.add_journal(findings.given, findings.given_counts, findings.journal_size)
         hits, named = findings.hits, findings.named
@@ -176,15 +187,14 @@ class KenMeSHCandidates:
         return labels.astype(np.int32), np.ascontiguousarray(table.T)
 
     def _count_own(self, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """How often each label is given to the article itself, and its share of all other articles."""
+        """How often each label is given to the article itself, and its shares of all other articles."""
         if not len(own):
             return self._stranger
-        counts = np.bincount(self.articles.labels_of(own)[0], minlength=self.num_labels)
-        return counts, (self.label_counts - counts + 0.5) / (self.num_articles - len(own) + 1)
+        less = LabelCounts.of(self.articles, own, self._recent, self.num_labels)
+        return less.counts[0], self.frequencies.shares(less)
 
-    def _journal_counts(self, journal: Journal, own: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+    def _journal_counts(self, number: int, own: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
         """Labels of a journal with their counts and its size, the article itself taken out."""
-        number = self.journals.find(journal)
         labels, counts, size = self.journals.counts_at(number)
         labels = labels.astype(np.int64)
         own = own[self.journals.of_articles[own] == number]
@@ -220,7 +230,7 @@ class KenMeSHCandidates:
         nearest, similarities = self.index.search(count_terms(*words), self.options.neighbours, own)[0]
         voted, lengths = self.articles.labels_of(nearest)
         owner = np.repeat(np.arange(len(nearest)), lengths)
-        given, counts, size = self._journal_counts(journal, own[0])
+        given, counts, size = self._journal_counts(self.journals.find(journal), own[0])
         terms = self._best_terms({"title": title, "abstract": abstract}, words)
         reasons = []
         for label in np.asarray(labels, np.int64).tolist():
@@ -281,8 +291,8 @@ class KenMeSHCandidates:
         tables |= {
             "edges": self.edges.astype(np.uint32),
             "ranker": self.ranker.astype(np.float32),
-            "label_counts": self.label_counts.astype(np.uint32),
-            "num_articles": np.array([self.num_articles], np.uint32),
+            "label_counts": self.frequencies.counts.astype(np.uint32),
+            "num_articles": self.frequencies.sizes.astype(np.uint32),
         }
         if isinstance(self.index, DenseNeighbours):
             self.index.save_index(folder)
@@ -324,8 +334,7 @@ class KenMeSHCandidates:
             num_labels,
             options,
             tables["ranker"],
-            tables["label_counts"],
-            int(tables["num_articles"][0]),
+            LabelCounts(tables["label_counts"].astype(np.int64), tables["num_articles"].astype(np.int64)),
         )
 
     @classmethod
@@ -339,7 +348,7 @@ class KenMeSHCandidates:
             )
             nothing = hash_words([])
             empty = SparseNeighbours.build(count_terms(nothing, nothing))
-            return empty, IndexedArticles.build([], np.zeros(0, np.uint64), [])
+            return empty, IndexedArticles.build([], np.zeros(0, np.uint64), [], [])
         stored = load_file(folder / NEIGHBOURS_FILE)
         index: dict[str, np.ndarray] = {}
         articles: dict[str, np.ndarray] = {}

@@ -36,6 +36,10 @@ FEATURES = (
     "words",
     "words_log",
     "log_prior",
+    "recent_log_prior",
+    "recent_lift",
+    "journal_known",
+    "terms_found",
 )
 """Names of the numbers, in their order."""
 
@@ -69,10 +73,11 @@ class Evidence:
     Args:
         labels: The candidates, ascending.
         prior: Share of training articles that carry each label, the article itself left out, `(labels,)`.
+        recent_prior: The same of the recent ones alone, `(labels,)`.
         graph: The hierarchy.
     """
 
-    def __init__(self, labels: np.ndarray, prior: np.ndarray, graph: LabelGraph):
+    def __init__(self, labels: np.ndarray, prior: np.ndarray, recent_prior: np.ndarray, graph: LabelGraph):
         self.labels = labels
         self.prior = prior[labels]
         self.graph = graph
@@ -81,6 +86,8 @@ class Evidence:
         self.place = np.full(len(prior), len(labels))
         self.place[labels] = np.arange(len(labels))
         self["log_prior"] = np.log(self.prior)
+        self["recent_log_prior"] = np.log(recent_prior[labels])
+        self["recent_lift"] = self["recent_log_prior"] - self["log_prior"]
 
     def __getitem__(self, name: str) -> np.ndarray:
         return self.table[ROW[name]]
@@ -133,6 +140,7 @@ class Evidence:
         self["journal_share"] = share
         self["journal_log"] = np.log(share + 1e-3)
         self["journal_lift"] = np.log(share / self.prior)
+        self["journal_known"] = size > 0
 
     def add_terms(
         self,
@@ -152,6 +160,7 @@ class Evidence:
         free = places != INSIDE
         labels, precisions = labels[free], precisions[free]
         self["term_count"] = np.log1p(self._sum(self.place[labels], counts[free]))
+        self["terms_found"] = np.log1p(len(np.unique(labels)))
         self["term_in_title"] = self["term_title"] > 0
         self["term_is_name"] = self._greatest(labels, is_name[free])
         self["term_words"] = self._greatest(labels, lengths[free] / 4)

@@ -110,22 +110,26 @@ class JournalTable:
             }
         )
 
-    def find(self, journal: Journal) -> int | None:
-        """Number of a journal, None if training articles know none of its names."""
+    def find(self, journal: Journal) -> int:
+        """Number of a journal, -1 if training articles know none of its names."""
         for name in journal_names(journal):
             key = np.uint64(journal_key(name))
             place = int(np.searchsorted(self.keys, key))
             if place < len(self.keys) and self.keys[place] == key:
                 return int(self.journals[place])
-        return None
+        return -1
+
+    def numbers(self, journals: Iterable[Journal]) -> np.ndarray:
+        """What `find` says of several journals."""
+        return np.array([self.find(journal) for journal in journals], np.int64)
 
     def counts_of(self, journal: Journal) -> tuple[np.ndarray, np.ndarray, int]:
         """Labels given in a journal, how often each, and the number of its articles."""
         return self.counts_at(self.find(journal))
 
-    def counts_at(self, number: int | None) -> tuple[np.ndarray, np.ndarray, int]:
+    def counts_at(self, number: int) -> tuple[np.ndarray, np.ndarray, int]:
         """The same for the journal of a number that `find` gave."""
-        if number is None:
+        if number < 0:
             return self.labels[:0], self.counts[:0], 0
         span = slice(self.offsets[number], self.offsets[number + 1])
         return self.labels[span], self.counts[span], int(self.sizes[number])

@@ -30,10 +30,12 @@ class TermCounts(NamedTuple):
     offsets: np.ndarray
 
 
-def count_terms(titles: HashedWords, abstracts: HashedWords) -> TermCounts:
-    """Counts the content words of a batch of articles in one sort."""
+def count_terms(titles: HashedWords, abstracts: HashedWords | None = None) -> TermCounts:
+    """Counts the content words of a batch of articles, or of their titles alone, in one sort."""
     rows, hashes, weights = [], [], []
     for words, worth in ((titles, TITLE_WEIGHT), (abstracts, 1)):
+        if words is None:
+            continue
         row = np.repeat(np.arange(len(words.offsets) - 1), np.diff(words.offsets))
         rows.append(row[words.content])
         hashes.append(words.folded[words.content])
@@ -185,7 +187,7 @@ class SparseNeighbours:
 
 
 class IndexedArticles:
-    """What is remembered of each training article: PMID, hash of its text, labels.
+    """What is remembered of each training article: PMID, hash of its text, year, labels.
 
     Args:
         tensors: The arrays of `build`, as they are stored.
@@ -195,6 +197,7 @@ class IndexedArticles:
         self.tensors = tensors
         self.pmids = tensors["pmids"]
         self.hashes = tensors["hashes"]
+        self.years = tensors["years"]
         self.labels = tensors["labels"]
         self.offsets = tensors["offsets"].astype(np.int64)
         self._by_pmid = np.argsort(self.pmids, kind="stable")
@@ -202,7 +205,11 @@ class IndexedArticles:
 
     @classmethod
     def build(
-        cls, pmids: Sequence[str | int | None], hashes: np.ndarray, labels: Sequence[np.ndarray]
+        cls,
+        pmids: Sequence[str | int | None],
+        hashes: np.ndarray,
+        years: Sequence[int | None],
+        labels: Sequence[np.ndarray],
     ) -> "IndexedArticles":
         """Remembers articles; `labels` has each one's distinct labels."""
         flat = np.concatenate([np.zeros(0, np.int64), *labels])
@@ -210,6 +217,7 @@ class IndexedArticles:
             {
                 "pmids": np.array([pmid_number(pmid) for pmid in pmids], np.uint32),
                 "hashes": hashes,
+                "years": np.array([min(max(year or 0, 0), 0xFFFF) for year in years], np.uint16),
                 "labels": flat.astype(np.uint16 if flat.max(initial=0) < 1 << 16 else np.uint32),
                 "offsets": np.cumsum([0, *map(len, labels)]).astype(np.uint32),
             }
@@ -217,6 +225,10 @@ class IndexedArticles:
 
     def __len__(self) -> int:
         return len(self.pmids)
+
+    def since(self, year: int) -> np.ndarray:
+        """Whether each article is of this year or later, or maybe: its year is unknown."""
+        return (self.years == 0) | (self.years >= year)
 
     def find(self, pmids: Sequence[str | int | None], hashes: np.ndarray) -> list[np.ndarray]:
         """For each query the indexed articles that are the query itself: same PMID or same words."""
@@ -238,6 +250,32 @@ class IndexedArticles:
         before = np.cumsum(lengths) - lengths
         places = np.repeat(starts - before, lengths) + np.arange(lengths.sum())
         return self.labels[places].astype(np.int64), lengths
+
+
+class LabelCounts(NamedTuple):
+    """How many training articles carry each label: all of them in the first row, recent ones in the second.
+
+    Attributes:
+        counts: `(2, labels)`.
+        sizes: Articles that were counted, `(2,)`.
+    """
+
+    counts: np.ndarray
+    sizes: np.ndarray
+
+    @classmethod
+    def of(
+        cls, articles: IndexedArticles, chosen: np.ndarray, recent: np.ndarray, num_labels: int
+    ) -> "LabelCounts":
+        """Counts the labels of the chosen articles; `recent` says which of all are recent, `(articles,)`."""
+        groups = chosen, chosen[recent[chosen]]
+        counts = [np.bincount(articles.labels_of(group)[0], minlength=num_labels) for group in groups]
+        return cls(np.stack(counts), np.array([len(group) for group in groups]))
+
+    def shares(self, less: "LabelCounts | None" = None) -> np.ndarray:
+        """Share of each label, never 0; the articles of `less` do not count, `(2, labels)`."""
+        counts, sizes = self if less is None else (self.counts - less.counts, self.sizes - less.sizes)
+        return (counts + 0.5) / (sizes[:, None] + 1)
 
 
 def pmid_number(pmid: str | int | None) -> int:

@@ -24,6 +24,7 @@ class CandidateOptions:
         min_candidates: Where fewer are proposed, the most frequent labels fill up.
         index: How neighbours are found: `"sparse"` by weighted words, `"dense"` as in the paper by mean word
             vectors and FAISS.
+        recent: Articles of this year or later are recent, and all whose year is unknown.
     """
 
     sources: tuple[str, ...] = SOURCES
@@ -33,6 +34,7 @@ class CandidateOptions:
     max_candidates: int | None = 500
     min_candidates: int = 0
     index: str = "sparse"
+    recent: int = 0
 
     def __post_init__(self):
         self.sources = tuple(self.sources)
@@ -56,6 +58,7 @@ class Findings(NamedTuple):
         own: The indexed articles that are this article itself.
         own_counts: How many of them carry each label, `(labels,)`.
         prior: Share of the other training articles that carry each label, `(labels,)`.
+        recent_prior: The same of the recent ones alone, `(labels,)`.
         similarities: Cosine of each neighbour, nearest first, `(neighbours,)`.
         voted: Labels of the neighbours, one neighbour after the other.
         lengths: How many labels each neighbour has, `(neighbours,)`.
@@ -70,6 +73,7 @@ class Findings(NamedTuple):
     own: np.ndarray
     own_counts: np.ndarray
     prior: np.ndarray
+    recent_prior: np.ndarray
     similarities: np.ndarray
     voted: np.ndarray
     lengths: np.ndarray

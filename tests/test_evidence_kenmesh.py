@@ -9,11 +9,17 @@ from kenmesh_hf.modeling.lexicon_kenmesh import ABSTRACT, INSIDE, TITLE
 # Label 0 is the parent of 1 and 2; 3 stands alone and is no candidate.
 EDGES = np.array([[0, 0], [1, 2]])
 PRIOR = np.array([0.4, 0.1, 0.2, 0.3])
+RECENT = np.array([0.4, 0.2, 0.1, 0.3])
 
 
 @pytest.fixture
 def evidence() -> Evidence:
-    return Evidence(np.array([0, 1, 2]), PRIOR, LabelGraph.from_edges(EDGES, 4))
+    return Evidence(np.array([0, 1, 2]), PRIOR, RECENT, LabelGraph.from_edges(EDGES, 4))
+
+
+def test_a_label_may_be_given_more_often_than_before(evidence):
+    assert evidence["recent_log_prior"] == pytest.approx(np.log([0.4, 0.2, 0.1]))
+    assert evidence["recent_lift"] == pytest.approx(np.log([1, 2, 0.5]), abs=1e-6)
 
 
 def test_votes_weigh_by_the_square_of_the_similarity(evidence):
@@ -49,6 +55,7 @@ def test_a_journals_share_is_drawn_to_the_prior(evidence):
     evidence.add_journal(np.zeros(0, np.int64), np.zeros(0, np.int64), 0)
     assert evidence["journal_share"] == pytest.approx(PRIOR[:3])
     assert evidence["journal_lift"] == pytest.approx(np.zeros(3), abs=1e-6)
+    assert not evidence["journal_known"].any()
 
 
 def test_the_most_telling_term_counts(evidence):
@@ -79,7 +86,7 @@ def test_there_is_one_row_for_each_candidate(evidence):
 
 
 def test_no_candidates_make_no_rows():
-    evidence = Evidence(np.zeros(0, np.int64), PRIOR, LabelGraph.from_edges(EDGES, 4))
+    evidence = Evidence(np.zeros(0, np.int64), PRIOR, RECENT, LabelGraph.from_edges(EDGES, 4))
     evidence.add_votes(np.array([3]), np.array([1]), np.array([0.5]))
     evidence.add_journal(np.array([3]), np.array([1]), 1)
     assert evidence.table.shape == (len(FEATURES), 0)

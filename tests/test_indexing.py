@@ -24,9 +24,12 @@ ARTICLES = tiny_articles(150)
 HELD_OUT = tiny_articles(60, seed=9, first_pmid=5001)
 VOCABULARY = tiny_vocabulary()
 # Every label is a candidate, so that the numbers of all labels can be compared.
-EVERYTHING = CandidateOptions(max_candidates=None, min_candidates=len(VOCABULARY))
+EVERYTHING = CandidateOptions(max_candidates=None, min_candidates=len(VOCABULARY), recent=2002)
 NOTHING = np.zeros(0, np.int64)
-EXACT = ("journal_share", "journal_log", "journal_lift", "log_prior")
+EXACT = (
+    *("journal_share", "journal_log", "journal_lift", "journal_known"),
+    *("log_prior", "recent_log_prior", "recent_lift"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +132,35 @@ def test_held_out_articles_in_the_index_are_refused(candidates):
 def test_the_same_article_is_indexed_once():
     again = [*ARTICLES[:20], replace(ARTICLES[0], title="other"), replace(ARTICLES[1], pmid="4444")]
     assert len(build_candidates(again, VOCABULARY).articles) == 20
+
+
+def test_recent_articles_count_apart(candidates):
+    recent = [article for article in ARTICLES if article.year >= 2002]
+    assert 0 < len(recent) < len(ARTICLES)
+    got = numbers(candidates, HELD_OUT[0])
+    for label in range(len(VOCABULARY)):
+        shares = [
+            (sum(label in label_ids(article, VOCABULARY) for article in group) + 0.5) / (len(group) + 1)
+            for group in (ARTICLES, recent)
+        ]
+        assert got["log_prior"][label] == pytest.approx(np.log(shares[0]), abs=1e-5)
+        assert got["recent_log_prior"][label] == pytest.approx(np.log(shares[1]), abs=1e-5)
+
+
+def test_recent_articles_decide_what_words_mean():
+    turned = [
+        replace(a, headings=tuple(Heading(ui) for ui in VOCABULARY.uis[:2]), year=2010) for a in ARTICLES[:75]
+    ]
+    words = [
+        numbers(build_candidates([*ARTICLES[75:], *turned], VOCABULARY, options), ARTICLES[0])["words"][:2]
+        for options in (replace(EVERYTHING, recent=0), replace(EVERYTHING, recent=2010))
+    ]
+    assert np.all(words[1] > words[0])
+
+
+def test_a_year_without_articles_is_refused():
+    with pytest.raises(InputError, match="2100 or later"):
+        build_candidates(ARTICLES, VOCABULARY, CandidateOptions(recent=2100))
 
 
 def test_articles_without_known_labels_are_named():

@@ -133,12 +133,14 @@ def test_a_text_is_known_again_whatever_its_punctuation():
 def test_articles_are_found_by_pmid_or_by_text():
     texts = [("one text", ""), ("two texts", ""), ("", ""), ("two texts", "")]
     given = [np.array([1, 2]), np.array([0]), NONE, np.array([3])]
-    articles = IndexedArticles.build(["11", 12, None, "14"], hashes_of(*texts), given)
+    years = [1979, None, 1980, 99999]
+    articles = IndexedArticles.build(["11", 12, None, "14"], hashes_of(*texts), years, given)
     queries = [("one text", ""), ("other", ""), ("two texts", ""), ("", ""), ("other", "")]
     found = articles.find([None, "0012", "11", "", "0"], hashes_of(*queries))
     assert [rows.tolist() for rows in found] == [[0], [1], [0, 1, 3], [], []]
     labels, lengths = articles.labels_of(np.array([3, 2, 0]))
     assert (labels.tolist(), lengths.tolist()) == ([3, 1, 2], [1, 0, 2])
+    assert articles.since(1980).tolist() == [False, True, True, True]
 
 
 @pytest.mark.parametrize(

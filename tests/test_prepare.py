@@ -174,6 +174,7 @@ def test_word_vectors_of_a_file(tiny_sources: dict, tmp_path: Path) -> None:
         ({"num_proc": 0}, "num-proc"),
         ({"sources": ["gossip"]}, "gossip"),
         ({"test_size": 5000}, "too few"),
+        ({"recent": 2100}, "2100 or later"),
     ],
 )
 def test_refuses(tiny_sources: dict, tmp_path: Path, changes: dict, message: str) -> None:
