@@ -20,7 +20,7 @@ PRESETS = {"precision": 0.5, "recall": 2.0}
 # the labels' miscalibration.
 PRIORS = (30.0, 100.0)
 VARIANCES = (0.1, 0.3, 1.0, 3.0)
-# Per-label thresholds must do better than the global one by this much: less is chance with hundreds of articles.
+# Per-label thresholds must beat the global one by this much: less is chance with hundreds of articles.
 LEAST_GAIN = 0.002
 Fit = Callable[[Entries, int], np.ndarray]
 
