@@ -157,6 +157,15 @@ def test_tuning_ships_per_label_thresholds_only_where_they_win():
     assert rare.presets["recall"] < rare.global_threshold < rare.presets["precision"]
 
 
+def test_a_gain_that_may_be_chance_is_not_taken(monkeypatch):
+    articles = invent(1500, 8, spread=1.0)
+    held_out = tune_thresholds(*articles, 400).held_out
+    gain = max(held_out.values()) - held_out["global"]
+    for least, taken in ((gain * 0.9, True), (gain * 1.1, False)):
+        monkeypatch.setattr("kenmesh_hf.thresholds.LEAST_GAIN", least)
+        assert (tune_thresholds(*articles, 400).per_label is not None) == taken
+
+
 def test_presets_trade_precision_for_recall():
     scored, gold = invent(500, 9)
     thresholds = tune_thresholds(scored, gold, 400)
