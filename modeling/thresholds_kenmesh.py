@@ -12,7 +12,7 @@ from safetensors.numpy import save_file
 from transformers.utils import cached_file
 
 THRESHOLDS_NAME = "thresholds.safetensors"
-THRESHOLDS_FORMAT = "kenmesh-thresholds-1"
+THRESHOLDS_FORMAT = "kenmesh-thresholds-2"
 
 
 class Thresholds:
@@ -68,13 +68,14 @@ class Thresholds:
         """Writes `thresholds.safetensors`; the numbers that are no tensor stand in its header."""
         folder = Path(directory)
         folder.mkdir(parents=True, exist_ok=True)
-        header = {
-            "format": THRESHOLDS_FORMAT,
-            "global_threshold": repr(self.global_threshold),
-            "presets": json.dumps(self.presets, sort_keys=True),
-            "held_out": json.dumps(self.held_out, sort_keys=True),
+        numbers = {
+            "global_threshold": self.global_threshold,
+            "presets": self.presets,
+            "held_out": self.held_out,
         }
         tensors = {} if self.per_label is None else {"per_label": self.per_label}
+        # One entry only: the order of several is another one each time, and so would be the checksum.
+        header = {THRESHOLDS_FORMAT: json.dumps(numbers, sort_keys=True)}
         save_file(tensors, folder / THRESHOLDS_NAME, metadata=header)
 
     @classmethod
@@ -92,7 +93,6 @@ class Thresholds:
                 per_label = file.get_tensor("per_label") if "per_label" in file.keys() else None
         except SafetensorError as error:
             raise ValueError(f"{path} is damaged ({error}); save or download the model again.") from error
-        if header.get("format") != THRESHOLDS_FORMAT:
+        if THRESHOLDS_FORMAT not in header:
             raise ValueError(f"{path} is no thresholds file of this version (wanted {THRESHOLDS_FORMAT}).")
-        presets, held_out = (json.loads(header.get(key, "{}")) for key in ("presets", "held_out"))
-        return cls(float(header["global_threshold"]), per_label, presets, held_out)
+        return cls(per_label=per_label, **json.loads(header[THRESHOLDS_FORMAT]))

@@ -219,6 +219,15 @@ def test_bad_input_is_explained():
         select_expected_f(logits)
 
 
+def test_the_same_thresholds_give_the_same_bytes(tmp_path):
+    thresholds = Thresholds(0.3, [0.2, 0.4], {"recall": 0.1, "precision": 0.6}, {"global": 0.5, "other": 0.4})
+    written = set()
+    for number in range(8):
+        thresholds.save_pretrained(tmp_path / str(number))
+        written.add((tmp_path / str(number) / "thresholds.safetensors").read_bytes())
+    assert len(written) == 1
+
+
 @pytest.mark.parametrize("per_label", [None, [0.25, np.inf, 0.1]])
 def test_thresholds_come_back_from_disk(tmp_path, per_label):
     Thresholds(0.1 + 0.2, per_label, {"recall": 0.1}, {"global": 0.5}).save_pretrained(tmp_path / "model")
