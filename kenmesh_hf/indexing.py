@@ -31,7 +31,7 @@ _RANKER_ARTICLES = 2000
 _THINNING = 7
 _RIDGE = 1e-4
 # How much an article since `CandidateOptions.recent` counts in word associations, older ones once.
-RECENT_IMPORTANCE = 4.0
+_RECENT_IMPORTANCE = 4.0
 
 
 def label_ids(article: Article, vocabulary: MeshVocabulary) -> np.ndarray:
@@ -87,15 +87,16 @@ def build_candidates(
     titles, abstracts = hash_texts(kept)
     lexicon = Lexicon.build(vocabulary.names, list(vocabulary.entry_terms))
     hits = lexicon.hits(titles, abstracts)
-    lexicon.learn(hits, carries(labels, hits.articles, lexicon.labels[hits.terms], len(vocabulary)))
+    named = lexicon.labels[hits.terms]
+    lexicon.learn(hits, carries(labels, hits.articles, named, len(vocabulary)))
     counts = count_terms(titles, abstracts)
     indexed = index_articles(kept, hash_articles(titles, abstracts), labels)
     recent = indexed.since(options.recent)
     if not recent.any():
         raise InputError(f"No training article is of {options.recent} or later; choose an earlier year.")
     journals = JournalTable.build([journal_of(article) for article in kept], labels)
-    readings = Readings.of(counts, titles, hits, lexicon.labels[hits.terms], journals.of_articles)
-    importance = np.where(recent, RECENT_IMPORTANCE, 1.0)
+    readings = Readings.of(counts, titles, hits, named, journals.of_articles)
+    importance = np.where(recent, _RECENT_IMPORTANCE, 1.0)
     candidates = KenMeSHCandidates(
         build_index(counts, options, word_vectors),
         indexed,

@@ -11,7 +11,7 @@ from .modeling.configuration_kenmesh import KenMeSHConfig
 from .modeling.journals_kenmesh import JournalTable
 from .modeling.lexicon_kenmesh import Lexicon
 from .modeling.modeling_kenmesh import KenMeSHForMeSHIndexing
-from .modeling.neighbours_kenmesh import IndexedArticles, LabelCounts
+from .modeling.neighbours_kenmesh import IndexedArticles, LabelFrequencies
 from .modeling.text_kenmesh import UNK_TOKEN, content_words
 from .modeling.thresholds_kenmesh import Thresholds
 from .network import LABEL_BUFFERS, label_inputs, label_names
@@ -41,11 +41,11 @@ def carry_candidates(candidates: KenMeSHCandidates, plan: "UpdatePlan") -> KenMe
     )
 
 
-def _carry_counts(frequencies: LabelCounts, plan: "UpdatePlan") -> LabelCounts:
+def _carry_counts(frequencies: LabelFrequencies, plan: "UpdatePlan") -> LabelFrequencies:
     kept = plan.old_to_new >= 0
     counts = np.zeros((2, len(plan.new)), np.int64)
     np.add.at(counts, (slice(None), plan.old_to_new[kept]), frequencies.counts[:, kept])
-    return LabelCounts(counts, frequencies.sizes)
+    return LabelFrequencies(counts, frequencies.sizes)
 
 
 def _carry_articles(articles: IndexedArticles, plan: "UpdatePlan") -> IndexedArticles:

@@ -19,7 +19,7 @@ KINDS = {"words": 1.0, "title_words": 0.5, "terms": 0.7, "journals": 0.5}
 CONSTANT = 0.3
 
 
-class Entries(NamedTuple):
+class Occurrences(NamedTuple):
     """One kind of what a batch of articles has: which article, which word (or term, journal), how much."""
 
     rows: np.ndarray
@@ -31,10 +31,10 @@ class Readings(NamedTuple):
     """What the linear model reads of a batch of `size` articles, by the names of `KINDS`."""
 
     size: int
-    words: Entries
-    title_words: Entries
-    terms: Entries
-    journals: Entries
+    words: Occurrences
+    title_words: Occurrences
+    terms: Occurrences
+    journals: Occurrences
 
     @classmethod
     def of(
@@ -57,14 +57,14 @@ class Readings(NamedTuple):
             len(journals),
             _weighed(words),
             _weighed(count_terms(titles)),
-            Entries(pairs // stride, pairs % stride, np.ones(len(pairs))),
-            Entries(known, journals[known], np.ones(len(known))),
+            Occurrences(pairs // stride, pairs % stride, np.ones(len(pairs))),
+            Occurrences(known, journals[known], np.ones(len(known))),
         )
 
 
-def _weighed(counts: TermCounts) -> Entries:
+def _weighed(counts: TermCounts) -> Occurrences:
     rows = np.repeat(np.arange(len(counts.offsets) - 1), np.diff(counts.offsets))
-    return Entries(rows, counts.hashes, 1 + np.log(counts.counts))
+    return Occurrences(rows, counts.hashes, 1 + np.log(counts.counts))
 
 
 class Inputs(NamedTuple):

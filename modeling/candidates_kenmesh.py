@@ -16,7 +16,13 @@ from .dense_neighbours_kenmesh import DenseNeighbours
 from .evidence_kenmesh import FEATURES, Evidence, LabelGraph
 from .journals_kenmesh import Journal, JournalTable
 from .lexicon_kenmesh import Hits, Lexicon
-from .neighbours_kenmesh import IndexedArticles, LabelCounts, SparseNeighbours, count_terms, hash_articles
+from .neighbours_kenmesh import (
+    IndexedArticles,
+    LabelFrequencies,
+    SparseNeighbours,
+    count_terms,
+    hash_articles,
+)
 from .proposals_kenmesh import CandidateOptions, Findings
 from .terms_kenmesh import HashedWords, hash_words, word_spans
 
@@ -74,7 +80,7 @@ class KenMeSHCandidates:
         num_labels: int,
         options: CandidateOptions | None = None,
         ranker: np.ndarray | None = None,
-        frequencies: LabelCounts | None = None,
+        frequencies: LabelFrequencies | None = None,
     ):
         self.index, self.articles, self.journals, self.lexicon = index, articles, journals, lexicon
         self.associations = associations
@@ -85,7 +91,7 @@ class KenMeSHCandidates:
         self._graph = LabelGraph.from_edges(edges, num_labels)
         self._recent = articles.since(self.options.recent)
         # A model shared without its index still knows how frequent each label was.
-        self.frequencies = frequencies or LabelCounts.of(
+        self.frequencies = frequencies or LabelFrequencies.of(
             articles, np.arange(len(articles)), self._recent, num_labels
         )
         # Most articles that are tagged are not indexed, so what `_count_own` says of them is kept.
@@ -190,7 +196,7 @@ class KenMeSHCandidates:
         """How often each label is given to the article itself, and its shares of all other articles."""
         if not len(own):
             return self._stranger
-        less = LabelCounts.of(self.articles, own, self._recent, self.num_labels)
+        less = LabelFrequencies.of(self.articles, own, self._recent, self.num_labels)
         return less.counts[0], self.frequencies.shares(less)
 
     def _journal_counts(self, number: int, own: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
@@ -334,7 +340,9 @@ class KenMeSHCandidates:
             num_labels,
             options,
             tables["ranker"],
-            LabelCounts(tables["label_counts"].astype(np.int64), tables["num_articles"].astype(np.int64)),
+            LabelFrequencies(
+                tables["label_counts"].astype(np.int64), tables["num_articles"].astype(np.int64)
+            ),
         )
 
     @classmethod

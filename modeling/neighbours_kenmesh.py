@@ -252,7 +252,7 @@ class IndexedArticles:
         return self.labels[places].astype(np.int64), lengths
 
 
-class LabelCounts(NamedTuple):
+class LabelFrequencies(NamedTuple):
     """How many training articles carry each label: all of them in the first row, recent ones in the second.
 
     Attributes:
@@ -266,13 +266,13 @@ class LabelCounts(NamedTuple):
     @classmethod
     def of(
         cls, articles: IndexedArticles, chosen: np.ndarray, recent: np.ndarray, num_labels: int
-    ) -> "LabelCounts":
+    ) -> "LabelFrequencies":
         """Counts the labels of the chosen articles; `recent` says which of all are recent, `(articles,)`."""
         groups = chosen, chosen[recent[chosen]]
         counts = [np.bincount(articles.labels_of(group)[0], minlength=num_labels) for group in groups]
         return cls(np.stack(counts), np.array([len(group) for group in groups]))
 
-    def shares(self, less: "LabelCounts | None" = None) -> np.ndarray:
+    def shares(self, less: "LabelFrequencies | None" = None) -> np.ndarray:
         """Share of each label, never 0; the articles of `less` do not count, `(2, labels)`."""
         counts, sizes = self if less is None else (self.counts - less.counts, self.sizes - less.sizes)
         return (counts + 0.5) / (sizes[:, None] + 1)
