@@ -1,8 +1,10 @@
 """Tensor operations of the network; three carry a gradient written by hand, which saves most of the cost."""
 
+from functools import cache
+
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 
@@ -23,6 +25,38 @@ def gather_text(states: Tensor, order: Tensor) -> Tensor:
     batch, text, dim = states.shape
     rows = order + text * torch.arange(batch, device=order.device).unsqueeze(1)
     return states.reshape(batch * text, dim).index_select(0, rows.flatten()).view(batch, text, dim)
+
+
+def run_lstm(lstm: nn.LSTM, states: Tensor) -> Tensor:
+    """What an LSTM makes of `(batch, text, dim)`, in the type of autocast or, where that fails, its own."""
+    if states.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
+        if not has_cpu_lstm(torch.get_autocast_dtype("cpu")):
+            with torch.autocast("cpu", enabled=False):
+                return lstm(states.to(lstm.weight_ih_l0.dtype))[0]
+    return lstm(states)[0]
+
+
+@torch.compiler.assume_constant_result
+def has_cpu_lstm(dtype: torch.dtype) -> bool:
+    """Whether autocast to this type can train an LSTM on this processor.
+
+    Autocast hands the LSTM to oneDNN, which has no half-precision one for processors without AVX-512 and then
+    raises. Only trying tells: what PyTorch says of the processor does not say what oneDNN may use of it.
+    """
+    return _try_cpu_lstm(dtype)
+
+
+@cache
+def _try_cpu_lstm(dtype: torch.dtype) -> bool:
+    weights = [torch.zeros(shape, requires_grad=True) for shape in ((32, 8), (32, 8), (32,), (32,))]
+    start = torch.zeros(1, 1, 8)
+    try:
+        with torch.inference_mode(False), torch.enable_grad(), torch.autocast("cpu", dtype):
+            output, *_ = torch.lstm(start, (start, start), weights, True, 1, 0.0, True, False, True)
+        output.sum().backward()
+    except RuntimeError:
+        return False
+    return True
 
 
 def build_adjacency(edges: Tensor, labels: int, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:

@@ -24,6 +24,7 @@ from .functional_kenmesh import (
     check_range,
     gather_text,
     mean_state,
+    run_lstm,
     word_scores,
 )
 from .fusion_kenmesh import KenMeSHEvidence
@@ -63,7 +64,7 @@ class KenMeSHBiLSTM(nn.Module):
         return states
 
     def _read(self, lstm: nn.LSTM, states: Tensor, order: Tensor) -> Tensor:
-        return gather_text(lstm(gather_text(states, order))[0], order.argsort(dim=1))
+        return gather_text(run_lstm(lstm, gather_text(states, order)), order.argsort(dim=1))
 
 
 class KenMeSHDilatedCNN(nn.Module):

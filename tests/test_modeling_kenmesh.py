@@ -1,6 +1,10 @@
 """The network: the paper's formula, what must not matter, every switch, and inputs at the edge."""
 
 import copy
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -291,6 +295,30 @@ def test_bfloat16(changes):
     mixed.loss.backward()
     torch.testing.assert_close(mixed.logits.float(), expected, rtol=0.1, atol=0.25)
     assert all(weight.grad.dtype == torch.float32 for weight in model.parameters())
+
+
+def test_autocast_on_a_processor_without_half_precision_lstm():
+    """oneDNN is told to do without AVX-512, as on many processors of AMD: training and tagging go on."""
+    script = """
+import torch
+from kenmesh_networks import build_batch, build_network, score
+from kenmesh_hf.modeling.functional_kenmesh import has_cpu_lstm
+model = build_network(dtype=torch.float32)
+inputs = build_batch(model)
+for dtype in (torch.bfloat16, torch.float16):
+    assert not has_cpu_lstm(dtype)
+    with torch.autocast("cpu", dtype=dtype):
+        mixed = model(**inputs)
+        with torch.inference_mode():
+            model(**inputs)
+    mixed.loss.backward()
+    torch.testing.assert_close(mixed.logits.float(), score(model, inputs), rtol=0.1, atol=0.25)
+"""
+    limits = {"ONEDNN_MAX_CPU_ISA": "AVX2", "PYTHONPATH": str(Path(__file__).parent)}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=os.environ | limits, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("candidates", [True, False])
