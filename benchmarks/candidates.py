@@ -25,9 +25,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics.pairwise import linear_kernel
 
 import kenmesh_hf
-from kenmesh_hf.articles import Article, read_articles
-from kenmesh_hf.dataset import column_bytes, encode_articles, write_rows
-from kenmesh_hf.indexing import (
+from kenmesh_hf.indexing.candidates import (
     build_candidates,
     build_index,
     candidate_report,
@@ -44,7 +42,9 @@ from kenmesh_hf.modeling.processing_kenmesh import KenMeSHProcessor
 from kenmesh_hf.modeling.proposals_kenmesh import CandidateOptions
 from kenmesh_hf.modeling.terms_kenmesh import split_words
 from kenmesh_hf.modeling.vocabulary_kenmesh import MeshVocabulary
-from kenmesh_hf.word_vectors import train_word_vectors
+from kenmesh_hf.preparing.dataset import column_bytes, encode_articles, write_rows
+from kenmesh_hf.reading.articles import Article, read_articles
+from kenmesh_hf.words.word_vectors import train_word_vectors
 
 BATCH = 256
 NOTHING = np.zeros(0, np.int64)

@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-OURS, THEIRS = "kenmesh_hf.articles:read_articles", "pubmed_parser:parse_medline_xml"
+OURS, THEIRS = "kenmesh_hf.reading:read_articles", "pubmed_parser:parse_medline_xml"
 Run = dict[str, float]
 SAMPLE = "pubmed20n0014.xml.gz"
 

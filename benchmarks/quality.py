@@ -18,17 +18,17 @@ import numpy as np
 from baselines import BASELINES, Articles, Corpus, Ranking
 from parse_pubmed import SAMPLE, sample_file
 
-from kenmesh_hf.articles import read_articles
-from kenmesh_hf.dataset import SPLITS
-from kenmesh_hf.label_sets import LabelSets, ScoredLabels
-from kenmesh_hf.metrics import score_predictions
-from kenmesh_hf.prepare import STAGES_FOLDER, PrepareOptions, prepare
-from kenmesh_hf.prepare_articles import ARTICLES_FOLDER, article_file, prepare_articles
-from kenmesh_hf.stages import Stage, Stages, unfinished, write_json
-from kenmesh_hf.terminal import table_lines
-from kenmesh_hf.thresholds import best_threshold, select_top_k
-from kenmesh_hf.training import options_for
-from kenmesh_hf.vocabulary import read_vocabulary
+from kenmesh_hf.evaluating.label_sets import LabelSets, ScoredLabels
+from kenmesh_hf.evaluating.metrics import score_predictions
+from kenmesh_hf.evaluating.thresholds import best_threshold, select_top_k
+from kenmesh_hf.mesh.vocabulary import read_vocabulary
+from kenmesh_hf.preparing.articles import ARTICLES_FOLDER, article_file, prepare_articles
+from kenmesh_hf.preparing.dataset import SPLITS
+from kenmesh_hf.preparing.preparation import STAGES_FOLDER, PrepareOptions, prepare
+from kenmesh_hf.preparing.stages import Stage, Stages, unfinished, write_json
+from kenmesh_hf.reading.articles import read_articles
+from kenmesh_hf.tagging.terminal import table_lines
+from kenmesh_hf.training.trainer import options_for
 
 METHODS = (*BASELINES, "evidence", "kenmesh", "leak", "network", *networks.ABLATIONS, "kenmesh_paper")
 FIGURES = ("MiF", "EBF", "P@1", "P@5", "P@10", "candidate_recall", "candidate_size", "train_seconds")

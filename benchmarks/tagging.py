@@ -35,13 +35,14 @@ from _measure import parse_arguments, print_table
 from parse_pubmed import sample_file
 from transformers import BertConfig, BertModel
 
-from kenmesh_hf import BUNDLED_CHECKPOINT, tagging
-from kenmesh_hf.articles import Article, read_articles
+from kenmesh_hf import BUNDLED_CHECKPOINT
 from kenmesh_hf.modeling import pipeline_kenmesh, processing_kenmesh
 from kenmesh_hf.modeling.candidates_kenmesh import KenMeSHCandidates
 from kenmesh_hf.modeling.modeling_kenmesh import KenMeSHForMeSHIndexing, KenMeSHModel
 from kenmesh_hf.modeling.pipeline_kenmesh import MeSHIndexingPipeline
-from kenmesh_hf.resumable import ResumableFile
+from kenmesh_hf.reading.articles import Article, read_articles
+from kenmesh_hf.tagging import articles as tagging
+from kenmesh_hf.tagging.resumable import ResumableFile
 
 STAGES = ("parse", "tokenise", "candidates", "encoder", "labels", "output", "other")
 ONE_ARTICLE = ["--title", "Zinc in childhood diarrhoea", "--abstract", "We gave zinc to 200 children."]

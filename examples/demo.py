@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 
 import kenmesh_hf
-from kenmesh_hf.articles import Article
-from kenmesh_hf.terminal import tag_lines
+from kenmesh_hf.reading.articles import Article
+from kenmesh_hf.tagging.terminal import tag_lines
 
-EXAMPLES = Path(kenmesh_hf.__file__).parent / "web" / "examples.json"
+EXAMPLES = Path(kenmesh_hf.__file__).parent / "serving" / "page" / "examples.json"
 
 tagger = kenmesh_hf.load(*sys.argv[1:2])
 for example in json.loads(EXAMPLES.read_text(encoding="utf-8")):

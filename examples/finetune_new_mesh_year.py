@@ -17,16 +17,16 @@ import pyarrow as pa
 from transformers import Trainer
 
 import kenmesh_hf
-from kenmesh_hf.articles import read_articles
-from kenmesh_hf.collator import KenMeSHCollator
-from kenmesh_hf.dataset import encode_articles
-from kenmesh_hf.hub import push
-from kenmesh_hf.index_growth import add_articles
-from kenmesh_hf.mesh_update import update_mesh
-from kenmesh_hf.retuning import retune_thresholds
-from kenmesh_hf.training import options_for, training_arguments
-from kenmesh_hf.update_scores import score_update
-from kenmesh_hf.vocabulary import read_vocabulary
+from kenmesh_hf.indexing.growth import add_articles
+from kenmesh_hf.mesh.vocabulary import read_vocabulary
+from kenmesh_hf.preparing.dataset import encode_articles
+from kenmesh_hf.reading.articles import read_articles
+from kenmesh_hf.sharing.pushing import push
+from kenmesh_hf.training.collator import KenMeSHCollator
+from kenmesh_hf.training.trainer import options_for, training_arguments
+from kenmesh_hf.updating.mesh_update import update_mesh
+from kenmesh_hf.updating.retuning import retune_thresholds
+from kenmesh_hf.updating.update_scores import score_update
 
 ROWS_AT_ONCE = 256
 

@@ -17,10 +17,16 @@ from accelerate.utils import DataLoaderConfiguration, set_seed
 from torch.utils.data import DataLoader
 from transformers.trainer_pt_utils import LengthGroupedSampler
 
-from kenmesh_hf.collator import KenMeSHCollator
-from kenmesh_hf.dataset import load_prepared
-from kenmesh_hf.metrics import trainer_metrics
-from kenmesh_hf.training import build_optimizer, keep_best_labels, options_for, start_network, training_rows
+from kenmesh_hf.evaluating.metrics import trainer_metrics
+from kenmesh_hf.preparing.dataset import load_prepared
+from kenmesh_hf.training.collator import KenMeSHCollator
+from kenmesh_hf.training.trainer import (
+    build_optimizer,
+    keep_best_labels,
+    options_for,
+    start_network,
+    training_rows,
+)
 
 
 def train_epoch(accelerator, model, loader, optimizer, schedule, options) -> Iterator[float]:

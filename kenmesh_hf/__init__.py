@@ -67,7 +67,7 @@ def find_model(model: str | os.PathLike, options: dict[str, Any]) -> Path:
     if not folder.is_dir():
         if folder == BUNDLED_CHECKPOINT:
             raise InputError("kenmesh_hf was installed without its checkpoint; name a model of your own.")
-        from .hub import pull
+        from .sharing.pushing import pull
 
         names = ("revision", "token", "cache_dir", "local_files_only")
         return pull(model, **{name: options.pop(name) for name in names if name in options})

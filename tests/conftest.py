@@ -5,14 +5,12 @@ from pathlib import Path
 
 import datasets
 import pytest
-from tiny import write_tiny_articles, write_tiny_mesh, write_tiny_vectors
+from tiny import TEST, TRAIN, VALIDATION, write_tiny_articles, write_tiny_mesh, write_tiny_vectors
 from tiny_model import build_tagger
 
-from kenmesh_hf import prepare_report
 from kenmesh_hf.modeling.pipeline_kenmesh import MeSHIndexingPipeline
-from kenmesh_hf.prepare import PrepareOptions, prepare
-
-TRAIN, VALIDATION, TEST = 200, 50, 30
+from kenmesh_hf.preparing import report as prepare_report
+from kenmesh_hf.preparing.preparation import PrepareOptions, prepare
 
 
 @pytest.fixture(autouse=True)

@@ -4,10 +4,12 @@ import itertools
 import random
 from pathlib import Path
 
-from kenmesh_hf.articles import Article, Heading, write_articles
 from kenmesh_hf.modeling.vocabulary_kenmesh import MeshVocabulary
+from kenmesh_hf.reading.articles import Article, Heading, write_articles
 
 TOPICS = 24
+# Sizes of the prepared dataset that tests share.
+TRAIN, VALIDATION, TEST = 200, 50, 30
 JOURNALS = ("Annals of Velora", "The Journal of Mirata", "Sopeti Letters", "Archives of Kanuro")
 _SYLLABLES = ("ba", "ke", "li", "mo", "nu", "ra", "se", "ti", "vo", "zu")
 # Three syllables, each combination once: no word is the plural or the beginning of another.

@@ -1,0 +1,263 @@
+"""Adds articles to the index of a model, whose old articles' texts are not needed.
+
+What they bring: neighbours that vote, with words the index did not know; counts of journals and labels; how
+often a term is followed by its descriptor. What only all texts together could tell stays as it is: how rare a
+known word is, and the linear model from words to labels.
+"""
+
+import os
+import shutil
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import find_model
+from ..errors import InputError
+from ..modeling.associations_kenmesh import Readings, WordAssociations, code, pack_left_out
+from ..modeling.candidates_kenmesh import KenMeSHCandidates
+from ..modeling.lexicon_kenmesh import Hits, Lexicon
+from ..modeling.modeling_kenmesh import KenMeSHForMeSHIndexing
+from ..modeling.neighbours_kenmesh import (
+    MIN_DOCUMENTS,
+    IndexedArticles,
+    SparseNeighbours,
+    TermCounts,
+    count_terms,
+    hash_articles,
+    rarity,
+)
+from ..modeling.pipeline_kenmesh import MeSHIndexingPipeline
+from ..modeling.processing_kenmesh import KenMeSHProcessor
+from ..reading.articles import Article, ReadReport, read_articles
+from ..sharing.model_card import RESULTS_FILE
+from ..sharing.pushing import CARD, CODE
+from ..updating.retuning import retune_thresholds
+from .candidates import carries, hash_texts, identities, index_articles, journal_of, label_ids
+
+_KNOWN = "already in the index"
+_UNLABELLED = "no descriptor of the model's MeSH"
+_REPEATED = "given twice"
+
+
+@dataclass(frozen=True)
+class Growth:
+    """What became of articles that were to join an index.
+
+    Attributes:
+        added: Articles that joined.
+        known: Articles left out because the index has their PMID or text; it keeps what it has.
+        repeated: Articles left out because they were given twice.
+        unlabelled: Articles left out because they carry no descriptor of the model's MeSH.
+    """
+
+    added: int
+    known: int
+    repeated: int
+    unlabelled: int
+
+
+def add_articles(processor: KenMeSHProcessor, articles: Sequence[Article]) -> tuple[KenMeSHProcessor, Growth]:
+    """Lets articles join the index; the processor that was given stays as it is.
+
+    Thresholds stay, too; where a small index grows a lot, `retune_thresholds` should follow.
+
+    Args:
+        processor: With candidates and vocabulary.
+        articles: Labelled articles. Those that the index has already, by PMID or text, are left out.
+
+    Returns:
+        A processor with the larger index, and how many articles joined it.
+    """
+    if processor.candidates is None or processor.vocabulary is None:
+        raise InputError("This model has no candidates or no MeSH vocabulary, so no articles can join it.")
+    if not len(processor.candidates.articles):
+        raise InputError("This model was shared without its index, so no articles can join it; build one.")
+    new, growth = _newcomers(processor, articles)
+    candidates = processor.candidates
+    if new:
+        labels = [label_ids(article, processor.vocabulary) for article in new]
+        candidates = grow_candidates(candidates, new, labels)
+    return processor.with_parts(candidates=candidates), growth
+
+
+def _newcomers(processor: KenMeSHProcessor, articles: Sequence[Article]) -> tuple[list[Article], Growth]:
+    """Labelled articles that neither the index has nor an article before them is, by PMID or text."""
+    hashes = hash_articles(*hash_texts(articles))
+    indexed = processor.candidates.articles.find([article.pmid for article in articles], hashes)
+    seen: set[tuple[str, int]] = set()
+    new, left_out = [], Counter[str]()
+    for article, text, own in zip(articles, hashes.tolist(), indexed, strict=True):
+        keys = identities(article, text)
+        if not len(label_ids(article, processor.vocabulary)):
+            left_out["unlabelled"] += 1
+        elif len(own):
+            left_out["known"] += 1
+        elif keys & seen:
+            left_out["repeated"] += 1
+        else:
+            seen |= keys
+            new.append(article)
+    return new, Growth(len(new), left_out["known"], left_out["repeated"], left_out["unlabelled"])
+
+
+def grow_candidates(
+    old: KenMeSHCandidates, articles: Sequence[Article], labels: Sequence[np.ndarray]
+) -> KenMeSHCandidates:
+    """Candidates whose every table knows these articles, too; none of them may be indexed already."""
+    words = hash_texts(articles)
+    counts, hits = count_terms(*words), old.lexicon.hits(*words)
+    named = old.lexicon.labels[hits.terms].astype(np.int64)
+    carried = carries(labels, hits.articles, named, old.num_labels)
+    journals = [journal_of(article) for article in articles]
+    readings = Readings.of(counts, words[0], hits, named, old.journals.numbers(journals))
+    return KenMeSHCandidates(
+        _grow_index(old.index, counts),
+        _grow_articles(old.articles, index_articles(articles, hash_articles(*words), labels)),
+        old.journals.grow(journals, labels),
+        _grow_lexicon(old.lexicon, hits, carried),
+        _grow_associations(old.associations, readings, old.num_labels),
+        old.edges,
+        old.num_labels,
+        old.options,
+        old.ranker,
+    )
+
+
+def _grow_index(index: Any, counts: TermCounts) -> Any:
+    """The neighbour index, sparse or dense, with more articles."""
+    if isinstance(index, SparseNeighbours):
+        return grow_neighbours(index, counts)
+    # Only here, since FAISS takes a while to load and few models need it.
+    from ..modeling.dense_neighbours_kenmesh import EXACT_SIZE, DenseNeighbours, build_index
+
+    stored = index.index.reconstruct_n(0, index.index.ntotal)
+    return DenseNeighbours(
+        index.tensors, build_index(np.concatenate([stored, index.embed(counts)]), EXACT_SIZE)
+    )
+
+
+def grow_neighbours(index: SparseNeighbours, counts: TermCounts) -> SparseNeighbours:
+    """Merges the words of new articles into the index.
+
+    A word that it lacks stood in fewer than two old articles, so the new ones tell how rare it is.
+    """
+    new = len(counts.offsets) - 1
+    size = index.size + new
+    words, frequency = np.unique(counts.hashes, return_counts=True)
+    fresh = (frequency >= MIN_DOCUMENTS) & ~np.isin(words, index.terms)
+    terms = np.union1d(index.terms, words[fresh])
+    idf = np.zeros(len(terms))
+    idf[np.searchsorted(terms, words[fresh])] = rarity(size, frequency[fresh])
+    idf[np.searchsorted(terms, index.terms)] = index.idf
+    document = np.repeat(np.arange(new), np.diff(counts.offsets))
+    known = np.isin(counts.hashes, terms)
+    column, document = np.searchsorted(terms, counts.hashes[known]), document[known]
+    weight = (1 + np.log(counts.counts[known])) * idf[column]
+    square = np.bincount(document, weight**2, minlength=new)
+    weight /= np.sqrt(square + _damping(index, square))[document]
+    posted = np.repeat(np.searchsorted(terms, index.terms), np.diff(index.offsets))
+    columns = np.concatenate([posted, column])
+    order = np.argsort(columns, kind="stable")
+    documents = np.concatenate([index.documents.astype(np.int64), document + index.size])[order]
+    weights = np.concatenate([index.weights, np.round(np.sqrt(weight) * 255).astype(np.uint8)])[order]
+    return SparseNeighbours(
+        {
+            "terms": terms,
+            "idf": idf.astype(np.float32),
+            "offsets": np.searchsorted(columns[order], np.arange(len(terms) + 1)).astype(np.uint32),
+            "documents": documents.astype(np.uint16 if size <= 1 << 16 else np.uint32),
+            "weights": weights,
+            "size": np.array([size], np.int64),
+        },
+        index.max_terms,
+    )
+
+
+def _damping(index: SparseNeighbours, square: np.ndarray) -> float:
+    """What was added to the squared length of every article when the index was built.
+
+    It is not stored, but follows from an article's weights: its lightest words were counted once, so their
+    weight over their idf is one over the damped length, and the sum of squares lacks the damping's share.
+    """
+    weights = (index.weights / 255.0) ** 2
+    lightest = np.full(index.size, np.inf)
+    np.minimum.at(lightest, index.documents, weights / np.repeat(index.idf, np.diff(index.offsets)))
+    share = 1 - np.bincount(index.documents, weights**2, minlength=index.size)
+    usable = np.isfinite(lightest) & (lightest > 0) & (share > 0)
+    if not usable.any():
+        return float(square.mean())
+    return float(np.median(share[usable] / lightest[usable] ** 2))
+
+
+def _grow_articles(old: IndexedArticles, new: IndexedArticles) -> IndexedArticles:
+    both = ("pmids", "hashes", "years")
+    parts = {name: np.concatenate([old.tensors[name], new.tensors[name]]) for name in both}
+    parts["labels"] = np.concatenate([old.labels, new.labels])
+    parts["offsets"] = np.append(old.offsets, old.offsets[-1] + new.offsets[1:]).astype(np.uint32)
+    return IndexedArticles(parts)
+
+
+def _grow_lexicon(lexicon: Lexicon, hits: Hits, carried: np.ndarray) -> Lexicon:
+    """Adds to the counts of each term; what is true of terms in general stays as it was learned."""
+    new = Lexicon(dict(lexicon.tensors))
+    new.learn(hits, carried)
+    tensors = dict(lexicon.tensors)
+    for name in ("found", "assigned"):
+        total = lexicon.tensors[name].astype(np.int64) + new.tensors[name]
+        tensors[name] = total.astype(np.uint16 if total.max(initial=0) < 1 << 16 else np.uint32)
+    return Lexicon(tensors)
+
+
+def _grow_associations(fitted: WordAssociations, readings: Readings, num_labels: int) -> WordAssociations:
+    """New articles had no part in the fit: nothing is to be taken out of what it predicts for them."""
+    inputs = fitted.inputs(readings)
+    left_out = [code(fitted.predict(inputs, row, num_labels)) for row in range(readings.size)]
+    return WordAssociations(fitted.tensors | pack_left_out(fitted.left_out() + left_out, num_labels))
+
+
+def add_to_model_folder(
+    model: str | os.PathLike,
+    articles: Sequence[str | os.PathLike],
+    out: str | os.PathLike,
+    tune: Sequence[str | os.PathLike] = (),
+    **options: Any,
+) -> tuple[int, ReadReport]:
+    """Lets articles join the index of a saved model; its card and figures, which tell of the old one, stay.
+
+    Args:
+        model: Folder or Hub name.
+        articles: Files or folders of labelled articles.
+        out: Folder for the model with the larger index.
+        tune: Files of other labelled articles, on which its thresholds are moved to where its scores are.
+        **options: `revision` and `token` of a model on the Hub.
+
+    Returns:
+        How many articles joined, and what was read and left out.
+    """
+    folder, out = find_model(model, options), Path(out)
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise InputError(f"{out} is already there; give a new folder for the model with the larger index.")
+    report = ReadReport()
+    processor, growth = add_articles(KenMeSHProcessor.from_pretrained(folder), _read(articles, report))
+    counts = {_KNOWN: growth.known, _REPEATED: growth.repeated, _UNLABELLED: growth.unlabelled}
+    report.notes.update({reason: count for reason, count in counts.items() if count})
+    if tune:
+        network = KenMeSHForMeSHIndexing.from_pretrained(folder)
+        tagger = MeSHIndexingPipeline(model=network, processor=processor)
+        processor = processor.with_parts(thresholds=retune_thresholds(tagger, _read(tune, report)))
+    # Weights are copied as they are, maybe of half the size they are loaded in. Code comes from here: the
+    # bundled checkpoint has none, and another version's might not read the tables that are written now.
+    shutil.copytree(folder, out, dirs_exist_ok=True, ignore=shutil.ignore_patterns(CARD, RESULTS_FILE))
+    for path in CODE.glob("*_kenmesh.py"):
+        shutil.copy(path, out)
+    processor.save_pretrained(out)
+    return growth.added, report
+
+
+def _read(files: Sequence[str | os.PathLike], report: ReadReport) -> list[Article]:
+    paths = [Path(path) if str(path) != "-" else "-" for path in files]
+    return list(read_articles(paths, report=report))

@@ -1,0 +1,65 @@
+"""Tags and figures as a person reads them on a terminal."""
+
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ..reading.records import Article
+
+BAR = 10
+
+
+def tag_lines(article: Article, tags: Sequence[Mapping[str, Any]], width: int | None = None) -> list[str]:
+    """A heading for the article, then one line for each tag with score, bar, descriptor and reasons."""
+    width = width or shutil.get_terminal_size((100, 24)).columns
+    name = f"PMID {article.pmid}: " if article.pmid else ""
+    lines = [_cut(name + (article.title or article.abstract or "(no text)"), width)]
+    if not tags:
+        lines.append("  no tag reaches the threshold")
+    for tag in tags:
+        bar = "█" * round(tag["score"] * BAR)
+        lines.append(_cut(f"  {tag['score']:.2f} {bar:<{BAR}} {tag['ui']:<10} {tag['name']}", width))
+        if "evidence" in tag:
+            lines.append(_cut(" " * 18 + "↳ " + evidence_text(tag["evidence"]), width))
+    return lines
+
+
+def evidence_text(evidence: Mapping[str, Any]) -> str:
+    """Why a tag was given, in one line."""
+    reasons = []
+    if evidence.get("term"):
+        reasons.append(f"“{evidence['term']['text']}” in the {evidence['term']['field']}")
+    if evidence.get("neighbours"):
+        pmids = ", ".join(str(neighbour["pmid"]) for neighbour in evidence["neighbours"][:3])
+        more = "…" if len(evidence["neighbours"]) > 3 else ""
+        reasons.append(f"similar articles {pmids}{more}")
+    if evidence.get("journal"):
+        reasons.append(f"{evidence['journal']:.0%} of the journal")
+    if evidence.get("words"):
+        reasons.append("words " + ", ".join(word["word"] for word in evidence["words"][:4]))
+    return " · ".join(reasons) or "the text as a whole"
+
+
+def table_lines(rows: Sequence[Mapping[str, Any]], columns: Iterable[str]) -> list[str]:
+    """Rows of a table with aligned columns; numbers to the right."""
+    columns = list(columns)
+    cells = [[_cell(row.get(column)) for column in columns] for row in rows]
+    widths = [max(len(line[i]) for line in [columns, *cells]) for i in range(len(columns))]
+    right = [all(isinstance(row.get(column), int | float) for row in rows) for column in columns]
+    return [
+        "  ".join(
+            text.rjust(width) if to_right else text.ljust(width)
+            for text, width, to_right in zip(line, widths, right, strict=True)
+        ).rstrip()
+        for line in [columns, *cells]
+    ]
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:,.0f}" if value.is_integer() and abs(value) > 1 else f"{value:.4f}"
+    return "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"

@@ -1,0 +1,329 @@
+"""What the stock `Trainer` needs from us to train KenMeSH, and no more."""
+
+import json
+import math
+import shutil
+import time
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+import torch
+from datasets import Dataset
+from transformers import EarlyStoppingCallback, PreTrainedModel, Trainer, TrainerCallback, TrainingArguments
+from transformers.integrations import TensorBoardCallback, is_tensorboard_available
+
+from ..errors import InputError, MismatchError
+from ..evaluating.label_sets import LabelSets, ScoredLabels
+from ..evaluating.metrics import trainer_metrics
+from ..evaluating.thresholds import tune_thresholds
+from ..modeling.modeling_kenmesh import KenMeSHForMeSHIndexing
+from ..modeling.processing_kenmesh import KenMeSHProcessor
+from ..modeling.thresholds_kenmesh import Thresholds
+from ..options import option
+from ..preparing.dataset import PreparedDataset, load_prepared
+from ..preparing.stages import write_json
+from ..showing.plots import plot_training
+from .collator import KenMeSHCollator
+from .network import START_ARTICLES, build_network, continue_network, start_evidence
+
+CHECKPOINTS = "checkpoints"
+LOGS = "runs"
+SUMMARY_FILE = "training.json"
+CURVES_FILE = "training.png"
+# Labels of each article that validation looks at; an article has about twelve descriptors.
+TOP_LABELS = 100
+
+
+@dataclass
+class TrainingOptions:
+    """How to train. The defaults are the paper's; `PRESETS` has others."""
+
+    epochs: int = option(20, "most passes over the training articles")
+    patience: int = option(3, "stop after this many epochs without a better validation MiF")
+    batch_size: int = option(32, "articles in a step of one process")
+    learning_rate: float = option(3e-4, "Adam's learning rate in the first epoch")
+    decay: float = option(0.9, "the learning rate is multiplied by this after every epoch")
+    clip_norm: float = option(5.0, "largest norm of a gradient")
+    dropout: float = option(0.2, "dropout right after the word embeddings")
+    evidence: bool = option(False, "add what the numbers of a candidate say to its score (beyond the paper)")
+    label_bias: bool = option(False, "learn a bias for each label")
+    loss_labels: str = option("all", "labels the loss runs over: all, candidates or sampled")
+    residual: bool = option(False, "add a convolution's input to its output")
+    two_channels: bool = option(True, "off: read title and abstract as one text (ablation a)")
+    convolutions: bool = option(True, "off: no dilated convolutions (ablation b)")
+    label_graph: bool = option(True, "off: a free vector for each label (ablation c)")
+    mask: bool = option(True, "off: every label is attended, candidate or not (ablation d)")
+    title_only: bool = option(False, "train on citations without abstract, too, if the dataset has any")
+    since: int = option(0, "leave out training articles known to be older than this year")
+    seed: int = option(1, "random seed")
+
+    def network_settings(self) -> dict[str, Any]:
+        """The same choices in the words of `KenMeSHConfig`."""
+        return {
+            "embedding_dropout": self.dropout,
+            "label_bias": self.label_bias,
+            "loss_labels": self.loss_labels,
+            "residual_convolutions": self.residual,
+            "two_channels": self.two_channels,
+            "label_encoder": "gcn" if self.label_graph else "free",
+            "mask_labels": self.mask,
+        } | ({} if self.convolutions else {"dilation_rates": []})
+
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "paper": {},
+    "small": {
+        "epochs": 2,
+        "patience": 2,
+        "learning_rate": 1e-3,
+        "decay": 0.3,
+        "evidence": True,
+        "label_bias": True,
+        "loss_labels": "candidates",
+        "residual": True,
+    },
+}
+
+
+def options_for(preset: str = "paper", **changes: Any) -> TrainingOptions:
+    """The options of a preset, some of them changed."""
+    if preset not in PRESETS:
+        raise InputError(f"There is no preset {preset!r}; choose from {', '.join(PRESETS)}.")
+    known = {item.name for item in fields(TrainingOptions)}
+    if unknown := sorted(changes.keys() - known):
+        raise InputError(
+            f"There is no training option {unknown[0]!r}; the options are {', '.join(sorted(known))}."
+        )
+    return TrainingOptions(**(PRESETS[preset] | changes))
+
+
+def keep_best_labels(logits: torch.Tensor, labels: torch.Tensor) -> Any:
+    """`preprocess_logits_for_metrics`: ids and probabilities of the best labels instead of all logits."""
+    scores, ids = logits.float().topk(min(TOP_LABELS, logits.shape[1]), dim=1)
+    return ids, scores.sigmoid()
+
+
+def build_optimizer(
+    model: torch.nn.Module, options: TrainingOptions, steps_per_epoch: int
+) -> tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.LambdaLR]:
+    """Adam, with a learning rate that falls by the same factor after every epoch."""
+    optimizer = torch.optim.Adam(model.parameters(), lr=options.learning_rate)
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda step: options.decay ** (step // steps_per_epoch)
+    )
+    return optimizer, schedule
+
+
+def training_arguments(out: Path, options: TrainingOptions, **overrides: Any) -> TrainingArguments:
+    """The options in the words of `Trainer`."""
+    settings: dict[str, Any] = {
+        "output_dir": str(out),
+        "num_train_epochs": options.epochs,
+        "per_device_train_batch_size": options.batch_size,
+        "per_device_eval_batch_size": 2 * options.batch_size,
+        "max_grad_norm": options.clip_norm,
+        "train_sampling_strategy": "group_by_length",
+        "eval_strategy": "epoch",
+        "save_strategy": "epoch",
+        "save_total_limit": 2,
+        "load_best_model_at_end": True,
+        "metric_for_best_model": "MiF",
+        "greater_is_better": True,
+        "logging_steps": 50,
+        "label_names": ["labels"],
+        "remove_unused_columns": False,
+        "report_to": [],
+        # Several processes on a machine without GPU find each other only if told that there is none.
+        "use_cpu": not torch.accelerator.is_available(),
+        "dataloader_pin_memory": torch.cuda.is_available(),
+        "bf16": torch.cuda.is_available() and torch.cuda.is_bf16_supported(),
+        "fp16": torch.cuda.is_available() and not torch.cuda.is_bf16_supported(),
+        "seed": options.seed,
+    }
+    return TrainingArguments(**(settings | overrides))
+
+
+def build_trainer(
+    model: PreTrainedModel,
+    processor: KenMeSHProcessor,
+    train: Dataset,
+    validation: Dataset,
+    out: Path,
+    options: TrainingOptions,
+    **overrides: Any,
+) -> Trainer:
+    """A stock `Trainer` for rows of a prepared dataset.
+
+    Args:
+        model: Network to train.
+        processor: Whose tokenizer goes into each checkpoint; its index does not.
+        train: Training rows.
+        validation: Rows that decide when to stop and which weights are best.
+        out: Folder of checkpoints; logs for TensorBoard go beside it.
+        options: How to train.
+        **overrides: Further `TrainingArguments`.
+    """
+    arguments = training_arguments(out, options, **overrides)
+    step = options.batch_size * arguments.world_size * arguments.gradient_accumulation_steps
+    callbacks: list[TrainerCallback] = [EarlyStoppingCallback(options.patience)]
+    if is_tensorboard_available():
+        tensorboard = TensorBoardCallback()
+        tensorboard.logging_dir = str(out.parent / LOGS)
+        callbacks.append(tensorboard)
+    return Trainer(
+        model=model,
+        args=arguments,
+        train_dataset=train,
+        eval_dataset=validation,
+        data_collator=KenMeSHCollator(len(processor.candidates.FEATURES)),
+        processing_class=processor.tokenizer,
+        compute_metrics=trainer_metrics(np.asarray(validation["unknown_labels"])),
+        preprocess_logits_for_metrics=keep_best_labels,
+        optimizers=build_optimizer(model, options, math.ceil(len(train) / step)),
+        callbacks=callbacks,
+    )
+
+
+def start_network(
+    prepared: PreparedDataset, train: Dataset, options: TrainingOptions
+) -> KenMeSHForMeSHIndexing:
+    """A fresh network with the dataset's word vectors; evidence weights are trained before it."""
+    torch.manual_seed(options.seed)
+    settings = options.network_settings()
+    model = build_network(prepared.processor, prepared.word_vectors, options.evidence, **settings)
+    if options.evidence:
+        chosen = np.random.default_rng(options.seed).permutation(len(train))[:START_ARTICLES]
+        start_evidence(model, train.select(np.sort(chosen)))
+    return model
+
+
+def train(
+    options: TrainingOptions,
+    data: str | Path,
+    out: str | Path,
+    resume: bool = False,
+    start_from: str | Path | None = None,
+    **overrides: Any,
+) -> dict[str, Any]:
+    """Trains on a prepared dataset; `out` becomes a complete model that the pipeline loads.
+
+    Args:
+        options: How to train.
+        data: Folder of `kenmesh prepare`.
+        out: Folder of the model. Until training is finished it holds checkpoints, one an epoch.
+        resume: Go on from the last checkpoint in `out`, if there is one; the result is that of a training
+            that was not interrupted.
+        start_from: A model to train further instead of a fresh one.
+        **overrides: Further `TrainingArguments`.
+
+    Returns:
+        What `training.json` says.
+    """
+    prepared, out = load_prepared(data), Path(out)
+    model: KenMeSHForMeSHIndexing
+    rows = training_rows(prepared.train, options)
+    checkpoints = out / CHECKPOINTS
+    settings = asdict(options) | {"data": Path(data).name, "start_from": start_from and Path(start_from).name}
+    resumed_from = _begin(checkpoints, settings, resume)
+    if resumed_from:
+        model = KenMeSHForMeSHIndexing.from_pretrained(resumed_from)
+    elif start_from:
+        changes = {"embedding_dropout": options.dropout, "loss_labels": options.loss_labels}
+        model = continue_network(start_from, prepared.processor, prepared.word_vectors, **changes)
+    else:
+        model = start_network(prepared, rows, options)
+    trainer = build_trainer(
+        model, prepared.processor, rows, prepared.validation, checkpoints, options, **overrides
+    )
+    start = time.perf_counter()
+    trainer.train(resume_from_checkpoint=resumed_from)
+    thresholds = find_thresholds(trainer, prepared.validation, len(prepared.processor.vocabulary))
+    summary = _summary(trainer.state.log_history, settings, thresholds)
+    summary |= {"parameters": model.num_parameters(), "seconds": round(time.perf_counter() - start, 1)}
+    if trainer.is_world_process_zero():
+        _save(model, prepared.processor, thresholds, summary, out)
+    return summary
+
+
+def training_rows(rows: Dataset, options: TrainingOptions) -> Dataset:
+    """The rows to train on: those with an abstract, unless the others are wanted too, and not too old."""
+    table = rows.select_columns(["input_ids", "year"]).with_format("arrow")[:]
+    wanted = np.ones(len(rows), bool)
+    if not options.title_only:
+        wanted &= pc.list_value_length(table["input_ids"]).to_numpy() > 0
+        if not wanted.any():
+            raise InputError("No training article has an abstract; train with title_only.")
+    if options.since:
+        wanted &= pc.fill_null(table["year"], options.since).to_numpy() >= options.since
+        if not wanted.any():
+            raise InputError(f"No training article is of {options.since} or later; train with other years.")
+    return rows if wanted.all() else rows.select(np.flatnonzero(wanted))
+
+
+def _begin(folder: Path, settings: dict[str, Any], resume: bool) -> str | None:
+    """Makes sure that a training goes on as it began; gives the checkpoint to go on from."""
+    begun = folder / SUMMARY_FILE
+    if begun.exists():
+        if not resume:
+            raise InputError(
+                f"{folder.parent} holds a training that was not finished; resume it or choose another folder."
+            )
+        before = json.loads(begun.read_text(encoding="utf-8"))
+        if changed := [name for name in settings if settings[name] != before.get(name)]:
+            raise MismatchError(
+                f"The training in {folder.parent} was begun with another {changed[0]}: "
+                f"{before.get(changed[0])!r}, now {settings[changed[0]]!r}. Resume it with the same options."
+            )
+    write_json(begun, settings)
+    found = sorted(folder.glob("checkpoint-*"), key=lambda path: int(path.name.split("-")[1]))
+    return next((str(path) for path in reversed(found) if _is_whole(path)), None)
+
+
+def _is_whole(checkpoint: Path) -> bool:
+    """Whether a checkpoint was written to its end before a kill."""
+    try:
+        json.loads((checkpoint / "trainer_state.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def find_thresholds(trainer: Trainer, validation: Dataset, num_labels: int) -> Thresholds:
+    """Thresholds tuned on validation articles."""
+    prediction = trainer.predict(validation)
+    scored = ScoredLabels.from_padded(*prediction.predictions)
+    gold = LabelSets.from_padded(np.asarray(prediction.label_ids), np.asarray(validation["unknown_labels"]))
+    return tune_thresholds(scored, gold, num_labels)
+
+
+def _summary(
+    history: list[dict[str, float]], settings: dict[str, Any], thresholds: Thresholds
+) -> dict[str, Any]:
+    evaluated = [entry for entry in history if "eval_MiF" in entry]
+    best = max(evaluated, key=lambda entry: entry["eval_MiF"])
+    return {
+        "options": settings,
+        "epochs": len(evaluated),
+        "best": {name.removeprefix("eval_"): value for name, value in best.items()},
+        "threshold": thresholds.global_threshold,
+        "held_out": thresholds.held_out,
+        "history": history,
+    }
+
+
+def _save(
+    model: KenMeSHForMeSHIndexing,
+    processor: KenMeSHProcessor,
+    thresholds: Thresholds,
+    summary: dict[str, Any],
+    out: Path,
+) -> None:
+    """Writes the complete model; the checkpoints are then no longer needed."""
+    model.save_pretrained(out)
+    processor.with_parts(thresholds=thresholds).save_pretrained(out)
+    plot_training(out / CURVES_FILE, summary["history"])
+    write_json(out / SUMMARY_FILE, summary)
+    shutil.rmtree(out / CHECKPOINTS)

@@ -1,0 +1,90 @@
+"""What words alone say: a word that determines a label gives it the highest prediction."""
+
+import numpy as np
+import pytest
+
+from kenmesh_hf.indexing.associations import build_associations
+from kenmesh_hf.modeling.associations_kenmesh import Readings, WordAssociations
+from kenmesh_hf.modeling.lexicon_kenmesh import Lexicon
+from kenmesh_hf.modeling.neighbours_kenmesh import count_terms
+from kenmesh_hf.modeling.terms_kenmesh import hash_words
+
+WORDS = ("zinc", "lung", "frog", "milk")
+LABELS = [np.array([number % 4]) for number in range(40)]
+NO_JOURNAL = -1
+
+
+def read(
+    titles: list[str], abstracts: list[str] | None = None, journals: list[int] | None = None
+) -> Readings:
+    lexicon = Lexicon.build(["Named Thing"], [()])
+    words = hash_words(titles), hash_words(abstracts or [""] * len(titles))
+    hits = lexicon.hits(*words)
+    numbers = np.array(journals or [NO_JOURNAL] * len(titles))
+    return Readings.of(count_terms(*words), words[0], hits, lexicon.labels[hits.terms], numbers)
+
+
+@pytest.fixture(scope="module")
+def associations() -> WordAssociations:
+    return build_associations(read([f"{WORDS[n % 4]} noise{n % 5}" for n in range(40)]), LABELS, 6)
+
+
+def predict(associations: WordAssociations, *texts: str, **more) -> np.ndarray:
+    inputs = associations.inputs(read(list(texts), **more))
+    return np.array([associations.predict(inputs, row, 6) for row in range(len(texts))])
+
+
+def test_a_word_that_determines_a_label_predicts_it(associations):
+    predicted = predict(associations, *WORDS)
+    assert predicted.argmax(1).tolist() == [0, 1, 2, 3]
+    assert np.all(np.sort(predicted, 1)[:, -1] > 2 * np.sort(predicted, 1)[:, -2])
+    assert not predicted[:, 4:].any()
+
+
+def test_unknown_words_and_empty_texts_tell_the_labels_alike(associations):
+    predicted = predict(associations, "", "unheard of")
+    assert np.array_equal(predicted[0], predicted[1])
+    assert np.isfinite(predicted).all() and np.ptp(predicted[0, :4]) < 0.05
+
+
+def test_stored_arrays_predict_the_same(associations):
+    again = WordAssociations({name: array.copy() for name, array in associations.tensors.items()})
+    assert np.array_equal(predict(again, *WORDS), predict(associations, *WORDS))
+
+
+def test_a_journal_tells_its_labels_without_any_word():
+    journals = [number % 4 for number in range(40)]
+    fitted = build_associations(read(["noise"] * 40, journals=journals), LABELS, 6)
+    predicted = predict(fitted, "", "", "", "", "", journals=[0, 1, 2, 3, 7])
+    assert predicted[:4].argmax(1).tolist() == [0, 1, 2, 3]
+    assert not predicted[4].any()
+
+
+def test_a_word_of_the_title_says_more_than_in_the_abstract():
+    titles = ["zinc" if number % 2 else "lung" for number in range(40)]
+    abstracts = ["lung" if number % 2 else "zinc" for number in range(40)]
+    fitted = build_associations(read(titles, abstracts), [np.array([number % 2]) for number in range(40)], 6)
+    predicted = predict(fitted, "zinc", "lung", abstracts=["lung", "zinc"])
+    assert predicted.argmax(1).tolist() == [1, 0]
+
+
+def test_important_articles_decide_where_articles_disagree():
+    labels = [np.array([number // 20]) for number in range(40)]
+    importance = np.where(np.arange(40) < 20, 1.0, 4.0)
+    fitted = build_associations(read(["zinc"] * 40), labels, 6, importance)
+    old, new = predict(fitted, "zinc")[0, :2]
+    assert new > 2 * old
+
+
+def test_a_training_article_gets_what_others_predict():
+    alone = np.array([5])
+    texts = [f"{WORDS[n % 4]} noise{n % 5}" for n in range(40)] + ["zinc"] * 2
+    fitted = build_associations(read(texts), [*LABELS, alone, alone], 6)
+    stored = fitted.leave_out(predict(fitted, "zinc")[0], np.array([40]))
+    assert stored.argmax() == 0 and stored[5] < predict(fitted, "zinc")[0, 5] + 1e-3
+
+
+def test_blocks_of_articles_give_what_all_at_once_give(associations, monkeypatch):
+    monkeypatch.setattr("kenmesh_hf.indexing.associations._ARTICLES", 7)
+    blocks = build_associations(read([f"{WORDS[n % 4]} noise{n % 5}" for n in range(40)]), LABELS, 6)
+    assert np.allclose(predict(blocks, *WORDS), predict(associations, *WORDS), atol=1e-3)

@@ -1,0 +1,151 @@
+"""Nearest training articles by weighted words, and how an article is known again."""
+
+import numpy as np
+import pytest
+from tiny import tiny_articles
+
+from kenmesh_hf.modeling.neighbours_kenmesh import (
+    IDF_POWER,
+    LENGTH_DAMPING,
+    IndexedArticles,
+    SparseNeighbours,
+    TermCounts,
+    count_terms,
+    hash_articles,
+    pmid_number,
+)
+from kenmesh_hf.modeling.terms_kenmesh import hash_words
+from kenmesh_hf.modeling.text_kenmesh import content_words
+from kenmesh_hf.reading.articles import Article
+
+ARTICLES = tiny_articles(80)
+NONE = np.zeros(0, np.int64)
+
+
+def counts_of(articles: list[Article]) -> TermCounts:
+    return count_terms(hash_words([a.title for a in articles]), hash_words([a.abstract for a in articles]))
+
+
+def hashes_of(*texts: tuple[str, str]) -> np.ndarray:
+    return hash_articles(hash_words([title for title, _ in texts]), hash_words([text for _, text in texts]))
+
+
+@pytest.fixture(scope="module")
+def index() -> SparseNeighbours:
+    return SparseNeighbours.build(counts_of(ARTICLES))
+
+
+def brute_force() -> np.ndarray:
+    """Cosine of every query with every damped article, written out."""
+    texts = [content_words(a.title) * 2 + content_words(a.abstract) for a in ARTICLES]
+    words = sorted(word for word in set().union(*texts) if sum(word in text for text in texts) > 1)
+    times = np.array([[text.count(word) for word in words] for text in texts], float)
+    idf = (np.log(len(texts) / (times > 0).sum(0)) + 1) ** IDF_POWER
+    weights = np.where(times > 0, 1 + np.log(np.maximum(times, 1)), 0) * idf
+    squares = (weights**2).sum(1)
+    damped = weights / np.sqrt(squares + LENGTH_DAMPING * squares.mean())[:, None]
+    return weights / np.sqrt(squares)[:, None] @ damped.T
+
+
+def test_similarities_are_those_of_a_full_comparison(index):
+    truth = brute_force()
+    for query, (near, cosine) in enumerate(index.search(counts_of(ARTICLES), 80, [NONE] * 80)):
+        assert np.all(np.diff(cosine) <= 0)
+        assert set(near) == set(np.flatnonzero(truth[query]))
+        # A weight is held in one byte, so it may be wrong by some thousandths.
+        assert np.allclose(cosine, truth[query, near], atol=0.01)
+
+
+def test_the_k_nearest_are_the_head_of_all(index):
+    everything, few = (index.search(counts_of(ARTICLES[:9]), k, [NONE] * 9) for k in (80, 7))
+    for (near, cosine), (head, its_cosine) in zip(everything, few, strict=True):
+        assert np.array_equal(cosine[:7], its_cosine)
+        assert set(head) <= set(near[cosine >= its_cosine[-1]])
+
+
+@pytest.mark.parametrize("own", [[0], [0, 17], [79]])
+def test_what_is_excluded_counts_nowhere(index, own):
+    """The words of an excluded article tell neither what is near nor how rare a word is."""
+    rest = [number for number in range(len(ARTICLES)) if number not in own]
+    without = SparseNeighbours.build(counts_of([ARTICLES[number] for number in rest]))
+    query = counts_of([ARTICLES[own[0]]])
+    (near, cosine), (truth, expected) = (
+        index.search(query, 80, [np.array(own)])[0],
+        without.search(query, 80, [NONE])[0],
+    )
+    truth = np.array(rest)[truth]
+    assert set(near) == set(truth)
+    # The lengths of the articles in the index stay as they were.
+    order, expected_order = np.argsort(near), np.argsort(truth)
+    assert np.allclose(cosine[order], expected[expected_order], atol=0.02)
+    met = index.search(query, 80, [NONE])[0]
+    assert met[0][0] == own[0] and set(own) <= set(met[0])
+
+
+@pytest.mark.parametrize("text", ["", "the of and", "qqqq wwww", "..."])
+def test_a_query_without_a_known_word_has_no_neighbours(index, text):
+    for own in (NONE, np.array([3])):
+        near, cosine = index.search(counts_of([Article(title=text, abstract=text)]), 5, [own])[0]
+        assert len(near) == len(cosine) == 0
+
+
+def test_a_query_is_searched_the_same_alone_and_among_others(index):
+    together = index.search(counts_of(ARTICLES[:6]), 10, [NONE] * 6)
+    for article, (near, cosine) in zip(ARTICLES[:6], together, strict=True):
+        alone = index.search(counts_of([article]), 10, [NONE])[0]
+        assert np.array_equal(near, alone[0]) and np.array_equal(cosine, alone[1])
+
+
+def test_an_index_of_nothing_finds_nothing():
+    empty = SparseNeighbours.build(counts_of([]))
+    assert [len(near) for near, _ in empty.search(counts_of(ARTICLES[:2]), 5, [NONE] * 2)] == [0, 0]
+
+
+def test_only_the_heaviest_words_search():
+    counts = counts_of(ARTICLES)
+    near, _ = SparseNeighbours.build(counts, max_terms=1).search(counts_of(ARTICLES[:1]), 80, [NONE])[0]
+    everything, _ = SparseNeighbours.build(counts).search(counts_of(ARTICLES[:1]), 80, [NONE])[0]
+    assert 0 < len(near) < len(everything)
+
+
+def test_title_words_count_twice():
+    counts = count_terms(hash_words(["Virus and cell", ""]), hash_words(["a virus, viruses", "cells"]))
+    virus, cell = (int(hash_words([word]).folded[0]) for word in ("virus", "cell"))
+    first = dict(zip(counts.hashes[:2].tolist(), counts.counts[:2].tolist(), strict=True))
+    assert first == {virus: 4, cell: 2}
+    assert counts.offsets.tolist() == [0, 2, 3]
+    assert counts.counts[2] == 1
+
+
+def test_a_text_is_known_again_whatever_its_punctuation():
+    first, same, swapped, order, empty = hashes_of(
+        ("Cold virus", "in Mice."),
+        ("cold: VIRUS", " in  mice"),
+        ("in mice", "Cold virus"),
+        ("virus cold", "in mice"),
+        ("", ""),
+    ).tolist()
+    assert first == same
+    assert len({first, swapped, order, empty}) == 4
+    assert empty == 0
+
+
+def test_articles_are_found_by_pmid_or_by_text():
+    texts = [("one text", ""), ("two texts", ""), ("", ""), ("two texts", "")]
+    given = [np.array([1, 2]), np.array([0]), NONE, np.array([3])]
+    years = [1979, None, 1980, 99999]
+    articles = IndexedArticles.build(["11", 12, None, "14"], hashes_of(*texts), years, given)
+    queries = [("one text", ""), ("other", ""), ("two texts", ""), ("", ""), ("other", "")]
+    found = articles.find([None, "0012", "11", "", "0"], hashes_of(*queries))
+    assert [rows.tolist() for rows in found] == [[0], [1], [0, 1, 3], [], []]
+    labels, lengths = articles.labels_of(np.array([3, 2, 0]))
+    assert (labels.tolist(), lengths.tolist()) == ([3, 1, 2], [1, 0, 2])
+    assert articles.since(1980).tolist() == [False, True, True, True]
+
+
+@pytest.mark.parametrize(
+    ("pmid", "number"),
+    [("31", 31), (31, 31), (" 031 ", 31), (None, 0), ("", 0), ("PMC31", 0), ("-3", 0), ("1234567890", 0)],
+)
+def test_pmids_as_numbers(pmid, number):
+    assert pmid_number(pmid) == number

@@ -1,0 +1,45 @@
+"""A saved model where kenmesh_hf is not installed: its own code gives the same numbers, offline."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from tiny_model import UNSEEN
+from without_package import CODE
+
+
+def test_remote_code_gives_the_same_numbers_without_the_package(tiny_model, tiny_tagger, tmp_path):
+    rows = [
+        {"title": article.title, "abstract": article.abstract, "journal": article.journal}
+        for article in UNSEEN[:6]
+    ]
+    settings = {
+        "HF_HUB_OFFLINE": "1",
+        "HF_HOME": str(tmp_path / "home"),
+        "HF_MODULES_CACHE": str(tmp_path / "modules"),
+        "OMP_NUM_THREADS": "1",
+    }
+    command = [sys.executable, "-c", CODE, str(tiny_model), json.dumps(rows)]
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env=os.environ | settings,
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    tags, logits, modules, words = json.loads(done.stdout.splitlines()[-1])
+    assert all(module.startswith("transformers_modules.") for module in modules)
+    for theirs, ours in zip(tags, tiny_tagger(rows, top_k=6, evidence=True), strict=True):
+        assert [tag["ui"] for tag in theirs] == [tag["ui"] for tag in ours]
+        assert [tag["score"] for tag in theirs] == pytest.approx([tag["score"] for tag in ours], abs=1e-6)
+        assert [tag["evidence"]["neighbours"] for tag in theirs] == [
+            tag["evidence"]["neighbours"] for tag in ours
+        ]
+    batch = tiny_tagger.processor(**{name: [row[name] for row in rows] for name in rows[0]})
+    expected = tiny_tagger.model(**batch).logits.detach().flatten().tolist()
+    assert [value for row in logits for value in row] == pytest.approx(expected, abs=1e-5)
+    assert words == tiny_tagger.processor.tokenizer.tokenize(rows[0]["title"])

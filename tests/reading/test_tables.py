@@ -1,0 +1,60 @@
+"""JSON Lines, JSON, CSV and TSV."""
+
+import json
+
+import pytest
+from places import DATA
+
+from kenmesh_hf.reading.articles import Heading, ReadReport, read_articles
+
+
+def read(tmp_path, text, **options):
+    path = tmp_path / "a"
+    path.write_bytes(text.encode())
+    report = ReadReport()
+    return list(read_articles(path, report=report, **options)), report
+
+
+def test_jsonl_skips_only_the_bad_lines(tmp_path):
+    good = [json.dumps({"pmid": str(n), "title": f"T{n}"}) for n in range(3)]
+    bad = ['{"title": "cut', "[1]", '{"title": 3.5}', "{}", '{"pmid": "1", "title": "again"}', "[" * 100_000]
+    articles, report = read(tmp_path, "\n".join([good[0], *bad, "", good[1], good[2]]), format="jsonl")
+    assert [article.title for article in articles] == ["T0", "again", "T2"]
+    assert report.skipped == {"broken JSON": 2, "not an article": 3, "duplicate PMID": 1}
+    assert report.examples["broken JSON"][0].split(" (")[0].endswith("line 2")
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("many", [True, False])
+def test_json_lists_and_single_objects(tmp_path, indent, many):
+    rows = [{"title": "Ä" * 50, "abstract": '"documents" are [ ] nothing'}, {"title": "B"}]
+    articles, report = read(tmp_path, json.dumps(rows if many else rows[0], indent=indent))
+    assert [article.title for article in articles] == (["Ä" * 50, "B"] if many else ["Ä" * 50])
+    assert report.ok
+
+
+def test_csv_as_pubmed_exports_it():
+    first, second = read_articles(DATA / "citations.csv")
+    assert (first.title, first.journal, first.year) == ('Effect of "CO2", and air', "J Invent Med Biol", 2020)
+    assert first.abstract.split() == ["Two", "lines."]
+    assert first.headings == (Heading("D000818", "Animals"), Heading("D051379", "Mice", True))
+    assert (second.pmid, second.headings) == (None, (Heading("", "Humans"),))
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_delimiters(tmp_path, delimiter):
+    text = f"sep={delimiter}\ntitle{delimiter}Abstract\nA{delimiter}B\n"
+    (article,), report = read(tmp_path, text)
+    assert (article.title, article.abstract) == ("A", "B") and report.ok
+
+
+def test_bad_rows_are_counted(tmp_path):
+    text = 'pmid,title,year\n1,One,2000\n2,Two,soon\n3,,2000\n4,a,b,c,d\n\n5,Five,2005\n6,"never closed\n'
+    articles, report = read(tmp_path, text)
+    assert [article.pmid for article in articles] == ["1", "5"]
+    assert report.skipped == {"not an article": 3, "broken row": 1}
+
+
+def test_a_table_needs_text_columns(tmp_path):
+    articles, report = read(tmp_path, "a,b\n1,2\n", format="csv")
+    assert articles == [] and report.skipped == {"no title or abstract column": 1}

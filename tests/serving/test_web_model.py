@@ -1,0 +1,76 @@
+"""The web server with a real, small network behind it: many clients get what the pipeline itself gives."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import torch
+from fastapi.testclient import TestClient
+from tiny import tiny_articles, tiny_vocabulary
+
+from kenmesh_hf.indexing.candidates import build_candidates
+from kenmesh_hf.modeling.pipeline_kenmesh import MeSHIndexingPipeline
+from kenmesh_hf.modeling.processing_kenmesh import KenMeSHProcessor
+from kenmesh_hf.modeling.thresholds_kenmesh import Thresholds
+from kenmesh_hf.serving.app import create_app
+from kenmesh_hf.training.network import build_network
+from kenmesh_hf.words.tokenization import build_tokenizer, build_vocabulary_words
+
+
+@pytest.fixture(scope="module")
+def tagger():
+    """An untrained network; candidates come from invented articles."""
+    torch.manual_seed(0)
+    articles, vocabulary = tiny_articles(120), tiny_vocabulary()
+    words = build_vocabulary_words([f"{article.title} {article.abstract}" for article in articles])
+    processor = KenMeSHProcessor(
+        build_tokenizer(words),
+        candidates=build_candidates(articles, vocabulary),
+        vocabulary=vocabulary,
+        thresholds=Thresholds(0.5, presets={"precision": 0.6, "recall": 0.3}),
+    )
+    vectors = np.random.default_rng(0).normal(size=(len(processor.word_ids), 8)).astype(np.float32)
+    model = build_network(processor, vectors, evidence=True)
+    return MeSHIndexingPipeline(model=model, processor=processor)
+
+
+def fields_of(article):
+    return {"title": article.title, "abstract": article.abstract, "journal": article.journal or ""}
+
+
+@pytest.fixture(scope="module")
+def client(tagger):
+    with TestClient(create_app(tagger)) as client:
+        yield client
+
+
+def test_32_clients_at_once_get_what_the_pipeline_gives(tagger, client):
+    articles = [fields_of(article) for article in tiny_articles(32, seed=7, first_pmid=9000)]
+    expected = tagger(articles, top_k=5)
+    with ThreadPoolExecutor(32) as pool:
+        send = [pool.submit(client.post, "/api/tag", json=article | {"top_k": 5}) for article in articles]
+        answers = [answer.result().json()["tags"] for answer in send]
+    for found, direct in zip(answers, expected, strict=True):
+        assert [tag["ui"] for tag in found] == [tag["ui"] for tag in direct]
+        # Padding to the longest of a batch leaves a last bit or two of difference.
+        assert [tag["score"] for tag in found] == pytest.approx([tag["score"] for tag in direct], abs=1e-5)
+
+
+def test_evidence_of_a_real_model_points_into_the_text(client):
+    article = fields_of(tiny_articles(1, seed=3, first_pmid=9500)[0])
+    tags = client.post("/api/tag", json=article | {"top_k": 10, "evidence": True}).json()["tags"]
+    assert len(tags) == 10
+    for tag in tags:
+        for word in tag["evidence"]["words"]:
+            assert article[word["field"]][word["start"] : word["end"]] == word["word"]
+        assert all(neighbour["pmid"].isdecimal() for neighbour in tag["evidence"]["neighbours"])
+
+
+def test_presets_of_the_model_are_served(client):
+    article = fields_of(tiny_articles(1)[0])
+    number = {
+        preset: len(client.post("/api/tag", json=article | {"preset": preset}).json()["tags"])
+        for preset in ("precision", "recall")
+    }
+    assert number["precision"] <= number["recall"]
+    assert client.get("/api/info").json()["descriptors"] == len(tiny_vocabulary())

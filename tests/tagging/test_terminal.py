@@ -1,0 +1,50 @@
+"""What a person sees on the terminal."""
+
+from kenmesh_hf.reading.articles import Article
+from kenmesh_hf.tagging.terminal import evidence_text, table_lines, tag_lines
+
+TAG = {"ui": "D006801", "name": "Humans", "score": 0.97}
+
+
+def test_tags_stand_below_their_article():
+    lines = tag_lines(Article("A title", pmid="7"), [TAG, TAG | {"score": 0.2}], width=80)
+    assert lines == [
+        "PMID 7: A title",
+        "  0.97 ██████████ D006801    Humans",
+        "  0.20 ██         D006801    Humans",
+    ]
+
+
+def test_long_lines_are_cut_and_missing_things_said():
+    lines = tag_lines(Article(abstract="word " * 50), [], width=40)
+    assert len(lines[0]) == 40 and lines[0].endswith("…")
+    assert lines[1] == "  no tag reaches the threshold"
+    assert tag_lines(Article(), [TAG], width=80)[0] == "(no text)"
+
+
+def test_reasons_in_one_line():
+    evidence = {
+        "words": [{"word": f"w{number}"} for number in range(6)],
+        "neighbours": [{"pmid": str(number)} for number in range(5)],
+        "journal": 0.314,
+        "term": {"text": "human beings", "field": "title"},
+    }
+    assert evidence_text(evidence) == (
+        "“human beings” in the title · similar articles 0, 1, 2… · 31% of the journal · words w0, w1, w2, w3"
+    )
+    assert (
+        evidence_text({"words": [], "neighbours": [], "journal": None, "term": None}) == "the text as a whole"
+    )
+    assert "↳ the text as a whole" in tag_lines(Article("a"), [TAG | {"evidence": {}}], width=80)[2]
+
+
+def test_tables_are_aligned():
+    rows = [{"name": "MiF", "value": 0.5}, {"name": "articles", "value": 12000.0}, {"name": "none"}]
+    assert table_lines(rows, ("name", "value")) == [
+        "name      value",
+        "MiF       0.5000",
+        "articles  12,000",
+        "none",
+    ]
+    assert table_lines(rows[:2], ("name", "value"))[1] == "MiF       0.5000"
+    assert table_lines([], ("name",)) == ["name"]
