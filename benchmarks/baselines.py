@@ -20,13 +20,12 @@ from scipy.sparse import csr_matrix, load_npz, save_npz
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import normalize
 
-from kenmesh_hf.evaluating.label_sets import LabelSets, ScoredLabels
-from kenmesh_hf.evaluating.thresholds import sweep_thresholds
+from kenmesh_hf.evaluating import LabelSets, ScoredLabels, sweep_thresholds
 from kenmesh_hf.modeling.lexicon_kenmesh import INSIDE, TITLE, Lexicon
 from kenmesh_hf.modeling.terms_kenmesh import hash_words
 from kenmesh_hf.modeling.text_kenmesh import content_words
 from kenmesh_hf.modeling.vocabulary_kenmesh import MeshVocabulary
-from kenmesh_hf.reading.articles import Article
+from kenmesh_hf.reading import Article
 
 # Labels of an article that any method may rank; an article has about ten descriptors.
 TOP_LABELS = 100

@@ -25,14 +25,13 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics.pairwise import linear_kernel
 
 import kenmesh_hf
-from kenmesh_hf.indexing.candidates import (
+from kenmesh_hf.indexing import (
     build_candidates,
     build_index,
     candidate_report,
     find_candidates,
     fit_ranker,
     hash_texts,
-    journal_of,
     label_ids,
 )
 from kenmesh_hf.modeling.candidates_kenmesh import KenMeSHCandidates
@@ -42,9 +41,9 @@ from kenmesh_hf.modeling.processing_kenmesh import KenMeSHProcessor
 from kenmesh_hf.modeling.proposals_kenmesh import CandidateOptions
 from kenmesh_hf.modeling.terms_kenmesh import split_words
 from kenmesh_hf.modeling.vocabulary_kenmesh import MeshVocabulary
-from kenmesh_hf.preparing.dataset import column_bytes, encode_articles, write_rows
-from kenmesh_hf.reading.articles import Article, read_articles
-from kenmesh_hf.words.word_vectors import train_word_vectors
+from kenmesh_hf.preparing import column_bytes, encode_articles, write_rows
+from kenmesh_hf.reading import Article, read_articles
+from kenmesh_hf.words import train_word_vectors
 
 BATCH = 256
 NOTHING = np.zeros(0, np.int64)
@@ -89,7 +88,7 @@ def masks(candidates: KenMeSHCandidates, articles: Sequence[Article]) -> Iterato
         for article, (near, _) in zip(batch, found, strict=True):
             mask = np.zeros(candidates.num_labels, bool)
             mask[candidates.articles.labels_of(near)[0]] = True
-            labels, counts, size = candidates.journals.counts_of(journal_of(article))
+            labels, counts, size = candidates.journals.counts_of(article.journal_names)
             mask[labels[counts > options.journal_threshold * size]] = True
             yield np.flatnonzero(mask)
 
@@ -104,7 +103,7 @@ def masks_one_by_one(
         mask: set[int] = set()
         for neighbour in nearest(article).tolist():
             mask |= set(labels_of[neighbour])
-        labels, counts, size = candidates.journals.counts_of(journal_of(article))
+        labels, counts, size = candidates.journals.counts_of(article.journal_names)
         for label, count in zip(labels.tolist(), counts.tolist(), strict=True):
             if count > candidates.options.journal_threshold * size:
                 mask.add(label)

@@ -19,13 +19,13 @@ from typing import Any
 from _measure import print_table
 
 from kenmesh_hf import load
-from kenmesh_hf.mesh.vocabulary import diff_vocabularies, read_vocabulary
-from kenmesh_hf.preparing.preparation import PrepareOptions, prepare
-from kenmesh_hf.preparing.stages import Stages, file_state, unfinished, write_json
-from kenmesh_hf.reading.articles import Article, read_articles, write_articles
-from kenmesh_hf.training.trainer import options_for, train
-from kenmesh_hf.updating.mesh_update import update_model_folder
-from kenmesh_hf.updating.update_scores import score_each, score_update
+from kenmesh_hf.files import unfinished, write_json
+from kenmesh_hf.mesh import diff_vocabularies, read_vocabulary
+from kenmesh_hf.options import PrepareOptions, options_for
+from kenmesh_hf.preparing import Stages, file_state, prepare
+from kenmesh_hf.reading import Article, read_articles, write_articles
+from kenmesh_hf.training import train
+from kenmesh_hf.updating import score_each, score_update, update_model_folder
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "finetune_new_mesh_year.py"
 RESULTS = "mesh_update.json"

@@ -13,19 +13,18 @@ import torch
 from baselines import TOP_LABELS, Ranking
 from datasets import Dataset
 
-from kenmesh_hf.evaluating.label_sets import LabelSets, ScoredLabels, find_hits
-from kenmesh_hf.indexing.growth import add_articles
+from kenmesh_hf.evaluating import LabelSets, ScoredLabels, find_hits
+from kenmesh_hf.indexing import add_articles
 from kenmesh_hf.modeling.evidence_kenmesh import FEATURES
 from kenmesh_hf.modeling.modeling_kenmesh import KenMeSHForMeSHIndexing
 from kenmesh_hf.modeling.pipeline_kenmesh import batches
-from kenmesh_hf.preparing.dataset import encode_articles, load_prepared
-from kenmesh_hf.reading.articles import Article
-from kenmesh_hf.training.collator import KenMeSHCollator
-from kenmesh_hf.training.trainer import (
+from kenmesh_hf.options import TrainingOptions, options_for
+from kenmesh_hf.preparing import encode_articles, load_prepared
+from kenmesh_hf.reading import Article
+from kenmesh_hf.training import (
     CHECKPOINTS,
     SUMMARY_FILE,
-    TrainingOptions,
-    options_for,
+    KenMeSHCollator,
     start_network,
     train,
     training_rows,

@@ -18,17 +18,13 @@ import numpy as np
 from baselines import BASELINES, Articles, Corpus, Ranking
 from parse_pubmed import SAMPLE, sample_file
 
-from kenmesh_hf.evaluating.label_sets import LabelSets, ScoredLabels
-from kenmesh_hf.evaluating.metrics import score_predictions
-from kenmesh_hf.evaluating.thresholds import best_threshold, select_top_k
-from kenmesh_hf.mesh.vocabulary import read_vocabulary
-from kenmesh_hf.preparing.articles import ARTICLES_FOLDER, article_file, prepare_articles
-from kenmesh_hf.preparing.dataset import SPLITS
-from kenmesh_hf.preparing.preparation import STAGES_FOLDER, PrepareOptions, prepare
-from kenmesh_hf.preparing.stages import Stage, Stages, unfinished, write_json
-from kenmesh_hf.reading.articles import read_articles
-from kenmesh_hf.tagging.terminal import table_lines
-from kenmesh_hf.training.trainer import options_for
+from kenmesh_hf.evaluating import LabelSets, ScoredLabels, best_threshold, score_predictions, select_top_k
+from kenmesh_hf.files import unfinished, write_json
+from kenmesh_hf.mesh import read_vocabulary
+from kenmesh_hf.options import PrepareOptions, options_for
+from kenmesh_hf.preparing import divide_articles, prepare
+from kenmesh_hf.reading import read_articles
+from kenmesh_hf.showing import table_lines
 
 METHODS = (*BASELINES, "evidence", "kenmesh", "leak", "network", *networks.ABLATIONS, "kenmesh_paper")
 FIGURES = ("MiF", "EBF", "P@1", "P@5", "P@10", "candidate_recall", "candidate_size", "train_seconds")
@@ -86,7 +82,7 @@ class Comparison:
     def _inputs(self, method: str) -> tuple[str, dict[str, Any]]:
         """Name of the dataset of a method, and what tells whether figures were made from the same."""
         if method in BASELINES:
-            return "dataset", {"articles": self.divided.fingerprint}
+            return "dataset", {"articles": self.divided[1]}
         name, epochs = "dataset", None
         if method == "kenmesh_paper":
             name, epochs = "dataset_paper", self.epochs
@@ -115,20 +111,16 @@ class Comparison:
         return partial(networks.kenmesh, data, folder / method, options)
 
     @cached_property
-    def divided(self) -> Stage:
-        """The first stages of preparing: all that methods need which read no prepared rows."""
-        options = self._options("dataset")
-        options.check()
-        return prepare_articles(Stages(self.work / "dataset" / STAGES_FOLDER), options, True)[1]
+    def divided(self) -> tuple[dict[str, list[Path]], str]:
+        """The first half of preparing: all that methods need which read no prepared rows."""
+        return divide_articles(self._options("dataset"))
 
     @cached_property
     def corpus(self) -> Corpus:
         """Articles and labels of the split."""
         vocabulary = read_vocabulary(self.sources["mesh"])
-        folder = self.work / "dataset" / ARTICLES_FOLDER
         parts = []
-        for split in SPLITS:
-            files = [article_file(folder, split, i) for i in range(len(self.divided.result["files"][split]))]
+        for files in self.divided[0].values():
             articles = list(read_articles(files, strict=True, every_version=True))
             labels = [[vocabulary.get(ui) for ui in article.descriptors] for article in articles]
             parts.append(Articles(articles, LabelSets.from_lists(labels, len(vocabulary))))

@@ -40,9 +40,8 @@ from kenmesh_hf.modeling import pipeline_kenmesh, processing_kenmesh
 from kenmesh_hf.modeling.candidates_kenmesh import KenMeSHCandidates
 from kenmesh_hf.modeling.modeling_kenmesh import KenMeSHForMeSHIndexing, KenMeSHModel
 from kenmesh_hf.modeling.pipeline_kenmesh import MeSHIndexingPipeline
-from kenmesh_hf.reading.articles import Article, read_articles
-from kenmesh_hf.tagging import articles as tagging
-from kenmesh_hf.tagging.resumable import ResumableFile
+from kenmesh_hf.reading import Article, read_articles
+from kenmesh_hf.tagging import WRITERS, ResumableFile, TagOptions, write_tags
 
 STAGES = ("parse", "tokenise", "candidates", "encoder", "labels", "output", "other")
 ONE_ARTICLE = ["--title", "Zinc in childhood diarrhoea", "--abstract", "We gave zinc to 200 children."]
@@ -77,7 +76,7 @@ class Stages:
             yield article  # type: ignore[misc]
 
 
-class LoadedOptions(tagging.TagOptions):
+class LoadedOptions(TagOptions):
     """Options whose model is loaded before the time runs."""
 
     def load(self) -> MeSHIndexingPipeline:
@@ -92,13 +91,13 @@ def read_strangers(file: Path, count: int | None = None) -> Iterator[Article]:
         yield replace(article, pmid=None, title=f"{article.title} Unpublished")
 
 
-def tag(articles: Iterable[Article], options: tagging.TagOptions) -> int:
+def tag(articles: Iterable[Article], options: TagOptions) -> int:
     """As `kenmesh tag`: the tags of articles as JSON lines in a file."""
     with tempfile.TemporaryDirectory() as folder:
-        return tagging.write_tags(articles, Path(folder) / "tags.jsonl", options, progress=False)
+        return write_tags(articles, Path(folder) / "tags.jsonl", options, progress=False)
 
 
-def measure_stages(file: Path, count: int, options: tagging.TagOptions) -> dict[str, float]:
+def measure_stages(file: Path, count: int, options: TagOptions) -> dict[str, float]:
     """Seconds of each stage on one thread."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -111,11 +110,14 @@ def measure_stages(file: Path, count: int, options: tagging.TagOptions) -> dict[
             (KenMeSHCandidates, "__call__", "candidates"),
             (KenMeSHModel, "encode_text", "encoder"),
             (KenMeSHForMeSHIndexing, "forward", "labels"),
-            (tagging, "render", "output"),
             (ResumableFile, "write", "output"),
         ):
             call = _method(stages, stage, getattr(owner, name))
             patches.enter_context(patch.object(owner, name, call))
+        write = WRITERS["jsonl"]
+        patches.enter_context(
+            patch.dict(WRITERS, jsonl=lambda tagged: iter(stages.run("output", list, write(tagged))))
+        )
         tag(stages.reading(read_strangers(file, count)), options)
     stages.run("other", int)
     torch.set_num_threads(threads)
@@ -163,7 +165,7 @@ def measure_rates(
 
 def _tag_and_tell_memory(file: Path, args: Any, results: Any) -> None:
     torch.set_num_threads(args.threads)
-    done = tag(read_strangers(file, args.articles), tagging.TagOptions(args.model))
+    done = tag(read_strangers(file, args.articles), TagOptions(args.model))
     status = Path("/proc/self/status").read_text()
     results.put((done, int(status.split("VmHWM:")[1].split()[0]) / 1024))
 

@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 import kenmesh_hf
-from kenmesh_hf.reading.articles import Article
-from kenmesh_hf.tagging.terminal import tag_lines
+from kenmesh_hf.reading import Article
+from kenmesh_hf.tagging import tag_lines
 
 EXAMPLES = Path(kenmesh_hf.__file__).parent / "serving" / "page" / "examples.json"
 

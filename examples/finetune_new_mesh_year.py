@@ -17,16 +17,15 @@ import pyarrow as pa
 from transformers import Trainer
 
 import kenmesh_hf
-from kenmesh_hf.indexing.growth import add_articles
-from kenmesh_hf.mesh.vocabulary import read_vocabulary
-from kenmesh_hf.preparing.dataset import encode_articles
-from kenmesh_hf.reading.articles import read_articles
-from kenmesh_hf.sharing.pushing import push
-from kenmesh_hf.training.collator import KenMeSHCollator
-from kenmesh_hf.training.trainer import options_for, training_arguments
-from kenmesh_hf.updating.mesh_update import update_mesh
-from kenmesh_hf.updating.retuning import retune_thresholds
-from kenmesh_hf.updating.update_scores import score_update
+from kenmesh_hf.evaluating import retune_thresholds
+from kenmesh_hf.indexing import add_articles
+from kenmesh_hf.mesh import read_vocabulary
+from kenmesh_hf.options import options_for
+from kenmesh_hf.preparing import encode_articles
+from kenmesh_hf.reading import read_articles
+from kenmesh_hf.sharing import push
+from kenmesh_hf.training import KenMeSHCollator, training_arguments
+from kenmesh_hf.updating import score_update, update_mesh
 
 ROWS_AT_ONCE = 256
 

@@ -3,13 +3,11 @@
 from transformers import AutoConfig, AutoModel, AutoModelForSequenceClassification, AutoProcessor
 from transformers.pipelines import PIPELINE_REGISTRY
 
-from . import BUNDLED_CHECKPOINT
-from .modeling.candidates_kenmesh import KenMeSHCandidates
+from .files import BUNDLED_CHECKPOINT
 from .modeling.configuration_kenmesh import KenMeSHConfig
-from .modeling.modeling_kenmesh import KenMeSHForMeSHIndexing, KenMeSHModel, KenMeSHOutput
+from .modeling.modeling_kenmesh import KenMeSHForMeSHIndexing
 from .modeling.pipeline_kenmesh import MeSHIndexingPipeline
 from .modeling.processing_kenmesh import KenMeSHProcessor
-from .modeling.vocabulary_kenmesh import MeshVocabulary
 
 AutoConfig.register(KenMeSHConfig.model_type, KenMeSHConfig)
 AutoModel.register(KenMeSHConfig, KenMeSHForMeSHIndexing)
@@ -26,14 +24,3 @@ PIPELINE_REGISTRY.register_pipeline(
 KenMeSHConfig.register_for_auto_class()
 KenMeSHForMeSHIndexing.register_for_auto_class("AutoModel")
 KenMeSHProcessor.register_for_auto_class()
-
-__all__ = [
-    "KenMeSHCandidates",
-    "KenMeSHConfig",
-    "KenMeSHForMeSHIndexing",
-    "KenMeSHModel",
-    "KenMeSHOutput",
-    "KenMeSHProcessor",
-    "MeSHIndexingPipeline",
-    "MeshVocabulary",
-]

@@ -32,7 +32,7 @@ def run_lstm(lstm: nn.LSTM, states: Tensor) -> Tensor:
     if states.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
         if not has_cpu_lstm(torch.get_autocast_dtype("cpu")):
             with torch.autocast("cpu", enabled=False):
-                return lstm(states.to(lstm.weight_ih_l0.dtype))[0]
+                return lstm(states.to(next(lstm.parameters()).dtype))[0]
     return lstm(states)[0]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from tiny import tiny_articles, tiny_vocabulary
 
 from kenmesh_hf.modeling.vocabulary_kenmesh import MeshVocabulary
-from kenmesh_hf.reading.articles import Article, Heading
+from kenmesh_hf.reading import Article, Heading
 
 NEW = ("D999999", "Zorvexin Fever", (), ("C06.900",))
 

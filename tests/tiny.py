@@ -5,7 +5,7 @@ import random
 from pathlib import Path
 
 from kenmesh_hf.modeling.vocabulary_kenmesh import MeshVocabulary
-from kenmesh_hf.reading.articles import Article, Heading, write_articles
+from kenmesh_hf.reading import Article, Heading, write_articles
 
 TOPICS = 24
 # Sizes of the prepared dataset that tests share.

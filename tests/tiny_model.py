@@ -4,12 +4,12 @@ import numpy as np
 import torch
 from tiny import tiny_articles, tiny_vocabulary
 
-from kenmesh_hf.indexing.candidates import build_candidates, find_candidates, label_ids
+from kenmesh_hf.indexing import build_candidates, find_candidates, label_ids
 from kenmesh_hf.modeling.pipeline_kenmesh import MeSHIndexingPipeline
 from kenmesh_hf.modeling.processing_kenmesh import KenMeSHProcessor
 from kenmesh_hf.modeling.thresholds_kenmesh import Thresholds
-from kenmesh_hf.training.network import build_network, start_evidence
-from kenmesh_hf.words.tokenization import build_tokenizer, build_vocabulary_words
+from kenmesh_hf.training import build_network, start_evidence
+from kenmesh_hf.words import build_tokenizer, build_vocabulary_words
 
 TRAINING = tiny_articles(120)
 UNSEEN = tiny_articles(40, seed=9, first_pmid=5001)

@@ -2,7 +2,7 @@
 
 import os
 
-from kenmesh_hf.serving.app import Limits, serve
+from kenmesh_hf.serving import Limits, serve
 
 # A Space has two cores and many visitors: shorter requests, so that the queue moves on.
 LIMITS = Limits(articles=32, queue=256, client_queue=64)

@@ -1,0 +1,29 @@
+"""Scored labels and gold labels enter; figures, thresholds and reports leave. Sparse throughout."""
+
+from .evaluation import Scores, decide, evaluate, record_result, report_lines, score_articles
+from .label_sets import LabelSets, ScoredLabels, find_hits, to_offsets
+from .metrics import divide, precision_recall_f1, score_predictions, trainer_metrics
+from .retuning import retune_thresholds
+from .thresholds import best_threshold, select_top_k, sweep_thresholds, tune_thresholds
+
+__all__ = [
+    "LabelSets",
+    "ScoredLabels",
+    "Scores",
+    "best_threshold",
+    "decide",
+    "divide",
+    "evaluate",
+    "find_hits",
+    "precision_recall_f1",
+    "record_result",
+    "report_lines",
+    "retune_thresholds",
+    "score_articles",
+    "score_predictions",
+    "select_top_k",
+    "sweep_thresholds",
+    "to_offsets",
+    "trainer_metrics",
+    "tune_thresholds",
+]

@@ -10,14 +10,12 @@ import torch
 from tqdm import tqdm
 
 from ..errors import InputError
-from ..mesh.vocabulary import uis_of_terms
+from ..mesh import uis_of_terms
 from ..modeling.pipeline_kenmesh import MeSHIndexingPipeline, as_article, map_by_length
 from ..modeling.vocabulary_kenmesh import CATEGORIES, MeshVocabulary
-from ..reading.records import Article
-from ..sharing.model_card import write_results
-from ..showing.plots import plot_groups, plot_precision_recall
-from ..tagging.articles import fields_of
-from ..tagging.terminal import table_lines
+from ..reading import Article
+from ..sharing import write_results
+from ..showing import plot_groups, plot_precision_recall, table_lines
 from .label_report import LabelCounts, check_tag_rows, label_rows, score_categories, score_frequency_groups
 from .label_report import write_label_rows as write_csv
 from .label_sets import LabelSets, ScoredLabels, find_hits, to_offsets
@@ -64,7 +62,7 @@ def score_articles(
         articles,
         batch_size,
         lambda article: len(article.abstract),
-        lambda batch: tagger.preprocess([as_article(fields_of(article)) for article in batch]),
+        lambda batch: tagger.preprocess([as_article(article.as_input()) for article in batch]),
         lambda inputs: _score_batch(tagger, inputs),
     )
     for article, (labels, scores, candidates) in tqdm(results, unit=" articles", disable=not progress):

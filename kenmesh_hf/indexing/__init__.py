@@ -1,0 +1,27 @@
+"""Training articles and a vocabulary enter; the tables that propose candidate labels leave.
+
+Neighbours, journals, terms and word associations are built here and looked up by `KenMeSHCandidates` of
+`modeling`. Here is also what checks that no held-out article is in them, and what lets more articles join.
+"""
+
+from .articles import hash_texts, label_ids
+from .associations import build_associations
+from .candidates import build_candidates, build_index
+from .checking import candidate_report, check_no_leak
+from .findings import find_candidates, look_up
+from .growth import add_articles
+from .ranking import fit_ranker
+
+__all__ = [
+    "add_articles",
+    "build_associations",
+    "build_candidates",
+    "build_index",
+    "candidate_report",
+    "check_no_leak",
+    "find_candidates",
+    "fit_ranker",
+    "hash_texts",
+    "label_ids",
+    "look_up",
+]

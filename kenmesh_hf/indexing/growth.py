@@ -5,22 +5,17 @@ often a term is followed by its descriptor. What only all texts together could t
 known word is, and the linear model from words to labels.
 """
 
-import os
-import shutil
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .. import find_model
 from ..errors import InputError
 from ..modeling.associations_kenmesh import Readings, WordAssociations, code, pack_left_out
 from ..modeling.candidates_kenmesh import KenMeSHCandidates
 from ..modeling.lexicon_kenmesh import Hits, Lexicon
-from ..modeling.modeling_kenmesh import KenMeSHForMeSHIndexing
 from ..modeling.neighbours_kenmesh import (
     MIN_DOCUMENTS,
     IndexedArticles,
@@ -30,17 +25,9 @@ from ..modeling.neighbours_kenmesh import (
     hash_articles,
     rarity,
 )
-from ..modeling.pipeline_kenmesh import MeSHIndexingPipeline
 from ..modeling.processing_kenmesh import KenMeSHProcessor
-from ..reading.articles import Article, ReadReport, read_articles
-from ..sharing.model_card import RESULTS_FILE
-from ..sharing.pushing import CARD, CODE
-from ..updating.retuning import retune_thresholds
-from .candidates import carries, hash_texts, identities, index_articles, journal_of, label_ids
-
-_KNOWN = "already in the index"
-_UNLABELLED = "no descriptor of the model's MeSH"
-_REPEATED = "given twice"
+from ..reading import Article
+from .articles import carries, hash_texts, identities, index_articles, label_ids
 
 
 @dataclass(frozen=True)
@@ -112,7 +99,7 @@ def grow_candidates(
     counts, hits = count_terms(*words), old.lexicon.hits(*words)
     named = old.lexicon.labels[hits.terms].astype(np.int64)
     carried = carries(labels, hits.articles, named, old.num_labels)
-    journals = [journal_of(article) for article in articles]
+    journals = [article.journal_names for article in articles]
     readings = Readings.of(counts, words[0], hits, named, old.journals.numbers(journals))
     return KenMeSHCandidates(
         _grow_index(old.index, counts),
@@ -217,47 +204,3 @@ def _grow_associations(fitted: WordAssociations, readings: Readings, num_labels:
     inputs = fitted.inputs(readings)
     left_out = [code(fitted.predict(inputs, row, num_labels)) for row in range(readings.size)]
     return WordAssociations(fitted.tensors | pack_left_out(fitted.left_out() + left_out, num_labels))
-
-
-def add_to_model_folder(
-    model: str | os.PathLike,
-    articles: Sequence[str | os.PathLike],
-    out: str | os.PathLike,
-    tune: Sequence[str | os.PathLike] = (),
-    **options: Any,
-) -> tuple[int, ReadReport]:
-    """Lets articles join the index of a saved model; its card and figures, which tell of the old one, stay.
-
-    Args:
-        model: Folder or Hub name.
-        articles: Files or folders of labelled articles.
-        out: Folder for the model with the larger index.
-        tune: Files of other labelled articles, on which its thresholds are moved to where its scores are.
-        **options: `revision` and `token` of a model on the Hub.
-
-    Returns:
-        How many articles joined, and what was read and left out.
-    """
-    folder, out = find_model(model, options), Path(out)
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise InputError(f"{out} is already there; give a new folder for the model with the larger index.")
-    report = ReadReport()
-    processor, growth = add_articles(KenMeSHProcessor.from_pretrained(folder), _read(articles, report))
-    counts = {_KNOWN: growth.known, _REPEATED: growth.repeated, _UNLABELLED: growth.unlabelled}
-    report.notes.update({reason: count for reason, count in counts.items() if count})
-    if tune:
-        network = KenMeSHForMeSHIndexing.from_pretrained(folder)
-        tagger = MeSHIndexingPipeline(model=network, processor=processor)
-        processor = processor.with_parts(thresholds=retune_thresholds(tagger, _read(tune, report)))
-    # Weights are copied as they are, maybe of half the size they are loaded in. Code comes from here: the
-    # bundled checkpoint has none, and another version's might not read the tables that are written now.
-    shutil.copytree(folder, out, dirs_exist_ok=True, ignore=shutil.ignore_patterns(CARD, RESULTS_FILE))
-    for path in CODE.glob("*_kenmesh.py"):
-        shutil.copy(path, out)
-    processor.save_pretrained(out)
-    return growth.added, report
-
-
-def _read(files: Sequence[str | os.PathLike], report: ReadReport) -> list[Article]:
-    paths = [Path(path) if str(path) != "-" else "-" for path in files]
-    return list(read_articles(paths, report=report))

@@ -1,0 +1,22 @@
+"""NLM's files enter; a dataset on disk leaves: rows of ids, the processor that made them, and a report.
+
+The work is done in stages, each of which is whole or not there, so that it can be stopped and gone on with.
+"""
+
+from ..options import PrepareOptions
+from .dataset import PreparedDataset, column_bytes, encode_articles, load_prepared, write_rows
+from .preparation import divide_articles, prepare
+from .stages import Stages, file_state
+
+__all__ = [
+    "PrepareOptions",
+    "PreparedDataset",
+    "Stages",
+    "column_bytes",
+    "divide_articles",
+    "encode_articles",
+    "file_state",
+    "load_prepared",
+    "prepare",
+    "write_rows",
+]

@@ -11,12 +11,11 @@ from typing import Any
 from tqdm.auto import tqdm
 
 from ..errors import InputError
-from ..mesh.vocabulary import read_vocabulary, uis_of_terms
+from ..mesh import read_vocabulary, uis_of_terms
 from ..modeling.pipeline_kenmesh import batches
 from ..modeling.text_kenmesh import content_words
-from ..prepare_options import PrepareOptions
-from ..reading.articles import Article, PmidSet, ReadReport, read_articles, write_articles
-from ..reading.sources import COMPANIONS, PUBMED_NAME
+from ..options import PrepareOptions
+from ..reading import COMPANIONS, Article, PmidSet, ReadReport, list_files, read_articles, write_articles
 from .dataset import SPLITS
 from .splits import SplitPlan, plan_split
 from .stages import Job, Stage, Stages, file_state
@@ -37,16 +36,13 @@ class _Recorded(PmidSet):
         super().add(pmid)
 
 
-def list_files(paths: Iterable[str]) -> list[Path]:
-    """All files behind paths; NLM's numbered ones first, newest foremost: a PMID's first record counts."""
-    files = []
-    for path in map(Path, paths):
-        inside = sorted(item for item in path.rglob("*") if item.is_file()) if path.is_dir() else [path]
-        files += [item for item in inside if item.suffix not in COMPANIONS]
-    numbered = [path for path in files if PUBMED_NAME.match(path.name)]
-    return sorted(numbered, key=lambda path: path.name, reverse=True) + [
-        path for path in files if not PUBMED_NAME.match(path.name)
-    ]
+def list_inputs(paths: Iterable[str]) -> list[Path]:
+    """All files behind paths but checksums and the like, which `pubmed26n*` finds, too.
+
+    NLM's numbered ones come first, the newest foremost: a PMID's first record counts.
+    """
+    files = (Path(path) for path in list_files(paths))
+    return [path for path in files if path.suffix not in COMPANIONS]
 
 
 # The MeSH file, and that of its tree numbers if there is one.
@@ -116,11 +112,11 @@ def read_all(
     """
     folder = stages.folder / READ_FOLDER
     jobs, articles, pmids = [], [], []
-    for path in chain(list_files(options.pubmed), list_files(options.articles)):
+    for path in chain(list_inputs(options.pubmed), list_inputs(options.articles)):
         settings = (options.human_only, options.strict)
         jobs.append(_reading(folder, path, read_file, settings, (options.mesh, options.mesh_trees)))
         articles.append(jobs[-1].output)
-    for path in list_files(options.pmc):
+    for path in list_inputs(options.pmc):
         jobs.append(_reading(folder, path, read_pmids, (options.strict,)))
         pmids.append(jobs[-1].output)
     size = sum(job.weight for job in jobs)

@@ -15,12 +15,10 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
 from ..errors import InputError
-from ..evaluating.label_sets import to_offsets
-from ..indexing.candidates import journal_of
+from ..evaluating import to_offsets
 from ..modeling.pipeline_kenmesh import batches
 from ..modeling.processing_kenmesh import KenMeSHProcessor
-from ..reading.articles import read_articles
-from ..reading.records import Article
+from ..reading import Article, read_articles
 
 SPLITS = ("train", "validation", "test")
 PROCESSOR_FOLDER = "processor"
@@ -103,7 +101,7 @@ def encode_articles(processor: KenMeSHProcessor, articles: Sequence[Article]) ->
     rows = processor.encode(
         title=[article.title for article in articles],
         abstract=[article.abstract for article in articles],
-        journal=[journal_of(article) for article in articles],
+        journal=[article.journal_names for article in articles],
         pmid=[article.pmid for article in articles],
     )
     labels = [[processor.vocabulary.get(ui) for ui in article.descriptors] for article in articles]

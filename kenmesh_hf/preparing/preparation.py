@@ -10,15 +10,21 @@ import numpy as np
 from safetensors.numpy import load_file, save_file
 from tqdm.auto import tqdm
 
-from ..indexing.candidates import build_candidates, check_no_leak
-from ..mesh.vocabulary import read_vocabulary
+from ..files import unfinished
+from ..indexing import build_candidates, check_no_leak
+from ..mesh import read_vocabulary
 from ..modeling.candidates_kenmesh import KenMeSHCandidates
 from ..modeling.processing_kenmesh import KenMeSHProcessor
 from ..modeling.vocabulary_kenmesh import MeshVocabulary
-from ..prepare_options import PrepareOptions
-from ..reading.articles import Article, PmidSet, read_articles
-from ..words.tokenization import build_tokenizer, build_vocabulary_words
-from ..words.word_vectors import build_embeddings, read_word_vectors, train_word_vectors
+from ..options import PrepareOptions
+from ..reading import Article, PmidSet, read_articles
+from ..words import (
+    build_embeddings,
+    build_tokenizer,
+    build_vocabulary_words,
+    read_word_vectors,
+    train_word_vectors,
+)
 from .articles import ARTICLES_FOLDER, article_file, prepare_articles
 from .dataset import (
     PROCESSOR_FOLDER,
@@ -30,9 +36,7 @@ from .dataset import (
     write_rows,
 )
 from .report import build_report, measure_candidates, write_report
-from .stages import Job, Stage, Stages, file_state, unfinished
-
-__all__ = ["PrepareOptions", "prepare"]
+from .stages import Job, Stage, Stages, file_state
 
 STAGES_FOLDER = ".stages"
 DATA_FOLDER = "data"
@@ -56,6 +60,18 @@ def prepare(options: PrepareOptions, progress: bool = True) -> dict[str, Any]:
     return _Preparation(options, progress).run()
 
 
+def divide_articles(options: PrepareOptions, progress: bool = True) -> tuple[dict[str, list[Path]], str]:
+    """The first half of `prepare` alone: reads the articles and divides them.
+
+    Returns:
+        The article files of each split, and a fingerprint that changes with what is in them.
+    """
+    options.check()
+    preparation = _Preparation(options, progress)
+    _, divide = preparation.divide()
+    return {split: preparation.article_files(split) for split in SPLITS}, divide.fingerprint
+
+
 class _Preparation:
     """The stages of one run, in their order."""
 
@@ -68,8 +84,7 @@ class _Preparation:
     def run(self) -> dict[str, Any]:
         # Without its report the folder is no finished dataset; it is written last.
         (self.out / REPORT_FILE).unlink(missing_ok=True)
-        reading, divide = prepare_articles(self.stages, self.options, self.progress)
-        self.files = divide.result["files"]
+        reading, divide = self.divide()
         vocabulary = read_vocabulary(self.options.mesh, self.options.mesh_trees)
         words = self._words(divide, vocabulary)
         vectors = self._vectors(divide, words)
@@ -93,7 +108,14 @@ class _Preparation:
         write_report(report, self.out)
         return report
 
-    def _article_files(self, split: str) -> list[Path]:
+    def divide(self) -> tuple[list[Stage], Stage]:
+        """The stages that read and divide; what comes after works on their files."""
+        reading, divide = prepare_articles(self.stages, self.options, self.progress)
+        self.files = divide.result["files"]
+        return reading, divide
+
+    def article_files(self, split: str) -> list[Path]:
+        """Files of divided articles."""
         folder = self.out / ARTICLES_FOLDER
         return [article_file(folder, split, number) for number in range(len(self.files.get(split, [])))]
 
@@ -107,7 +129,7 @@ class _Preparation:
 
     def _articles(self, *splits: str) -> Iterator[Article]:
         for split in splits:
-            yield from read_articles(self._article_files(split), strict=True, every_version=True)
+            yield from read_articles(self.article_files(split), strict=True, every_version=True)
 
     def _texts(self, what: str) -> Iterator[str]:
         bar = tqdm(desc=what, total=sum(self.files["train"]), unit=" articles", disable=not self.progress)
@@ -221,7 +243,7 @@ class _Preparation:
         data, jobs = self._data_files(), []
         for split, targets in data.items():
             for source, target, size in zip(
-                self._article_files(split), targets, self.files[split], strict=True
+                self.article_files(split), targets, self.files[split], strict=True
             ):
                 arguments = (str(self.out / PROCESSOR_FOLDER), processor.fingerprint, source, target)
                 inputs = [processor.fingerprint, source.name]

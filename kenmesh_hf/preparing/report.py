@@ -13,17 +13,17 @@ import numpy as np
 import pyarrow.parquet as pq
 from tqdm.auto import tqdm
 
-from ..indexing.candidates import candidate_report, label_ids, look_up
+from ..files import unfinished, write_json
+from ..indexing import candidate_report, label_ids, look_up
 from ..modeling.candidates_kenmesh import KenMeSHCandidates
 from ..modeling.processing_kenmesh import KenMeSHProcessor
 from ..modeling.vocabulary_kenmesh import MeshVocabulary
-from ..prepare_options import PrepareOptions
-from ..reading.articles import Article
-from ..sharing.dataset_card import render_dataset_card
-from ..sharing.model_card import count, table
-from ..showing.plots import plot_candidate_recall, plot_label_frequency
+from ..options import PrepareOptions
+from ..reading import Article
+from ..sharing import render_dataset_card
+from ..showing import count, plot_candidate_recall, plot_label_frequency, table
 from .dataset import REPORT_FILE
-from .stages import Stage, unfinished, write_json
+from .stages import Stage
 
 # Articles of a split on which candidates are measured: recall is then known to about half a percent.
 MEASURED = 500

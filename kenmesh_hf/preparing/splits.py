@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..errors import InputError
-from ..reading.records import Article, PmidSet
+from ..reading import Article, PmidSet
 
 Key = tuple[str, int]
 Part = Literal["train", "validation", "test"]

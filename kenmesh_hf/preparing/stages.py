@@ -4,7 +4,6 @@ import hashlib
 import json
 import multiprocessing
 import os
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -17,31 +16,7 @@ from typing import Any
 from tqdm.auto import tqdm
 
 from .._version import __version__
-
-
-@contextmanager
-def unfinished(path: Path) -> Iterator[Path]:
-    """A name to write a file or folder under; the real name comes when the block ends without error."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.unfinished")
-    _remove(temporary)
-    yield temporary
-    if path.is_dir():
-        _remove(path)
-    os.replace(temporary, path)
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Writes JSON for people and programs, whole or not at all."""
-    with unfinished(path) as temporary:
-        temporary.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+from ..files import write_json
 
 
 def file_state(path: str | os.PathLike) -> list[Any]:

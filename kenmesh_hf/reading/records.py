@@ -55,6 +55,12 @@ class Article:
         return tuple(dict.fromkeys(heading.ui for heading in self.headings if heading.ui))
 
     @property
+    def journal_names(self) -> list[str]:
+        """Everything the article says about its journal, the surest name first."""
+        names = (self.nlm_id, self.journal, self.journal_abbreviation)
+        return [name for name in names if name]
+
+    @property
     def human_indexed(self) -> bool:
         """Whether a person chose the headings: NLM marks only automated and curated records."""
         return bool(self.headings) and self.indexing_method in (None, "Human")
@@ -73,6 +79,15 @@ class Article:
         found = (ui_of.get((heading.name or "").lower(), "") for heading in self.headings)
         named = zip(found, self.headings, strict=True)
         return replace(self, headings=tuple(Heading(h.ui or ui, h.name, h.major) for ui, h in named))
+
+    def as_input(self) -> dict[str, Any]:
+        """What a model reads of the article, as the pipeline takes it."""
+        return {
+            "title": self.title,
+            "abstract": self.abstract,
+            "journal": self.journal_names,
+            "pmid": self.pmid,
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """Give the JSONL form; keys beyond the usual six appear only where they have a value."""

@@ -119,8 +119,7 @@ def open_sources(
     Raises:
         InputError: A path does not exist or may not be read.
     """
-    files = _files_of(paths)
-    for path in _newest_first(files) if newest_first else files:
+    for path in list_files(paths, newest_first):
         if str(path) == "-":
             source = Source("standard input", lambda: sys.stdin.buffer, report, reopens=False)
         else:
@@ -131,7 +130,13 @@ def open_sources(
             yield source
 
 
-def _files_of(paths: Iterable[str | Path]) -> list[str | Path]:
+def list_files(paths: Iterable[str | Path], newest_first: bool = True) -> list[str | Path]:
+    """All files behind paths; those of a folder by name, without hidden ones and companions (checksums).
+
+    Args:
+        paths: Files, folders and "-".
+        newest_first: Put NLM's numbered PubMed files before all others, the newest of them foremost.
+    """
     files: list[str | Path] = []
     for path in paths:
         folder = Path(path)
@@ -140,10 +145,8 @@ def _files_of(paths: Iterable[str | Path]) -> list[str | Path]:
             continue
         found = sorted(item for item in folder.rglob("*") if item.is_file())
         files += [f for f in found if not f.name.startswith(".") and not f.name.endswith(COMPANIONS)]
-    return files
-
-
-def _newest_first(files: list[str | Path]) -> list[str | Path]:
+    if not newest_first:
+        return files
     numbered = [path for path in files if PUBMED_NAME.match(Path(path).name)]
     numbered.sort(key=lambda path: Path(path).name, reverse=True)
     return numbered + [path for path in files if path not in set(numbered)]

@@ -9,10 +9,11 @@ import asyncio
 from pathlib import Path
 from typing import Annotated, Any
 
-from .. import __version__
+from .._version import __version__
 from ..errors import DependencyError, InputError
-from ..reading.articles import Article
-from ..tagging.exports import SEARCH_SYNTAXES, WRITERS, search_string
+from ..reading import Article
+from ..sharing import load
+from ..tagging import SEARCH_SYNTAXES, WRITERS, search_string
 
 try:
     import uvicorn
@@ -191,13 +192,7 @@ def serve(
         trusted_proxies: Addresses of proxies whose word on a client's address counts; "*" for any.
         **loading: `revision`, `token` and other options of `kenmesh_hf.load`.
     """
-    tagger = model if callable(model) else _load(model, loading)
+    tagger = model if callable(model) else load(model, **loading)
     app = create_app(tagger, limits=limits)
     print(f"KenMeSH is at http://{host}:{port}/ (stop with Ctrl+C)", flush=True)
     uvicorn.run(app, host=host, port=port, log_level="warning", forwarded_allow_ips=trusted_proxies)
-
-
-def _load(model: Any, loading: dict[str, Any]) -> Any:
-    from .. import load
-
-    return load(*([] if model is None else [model]), **loading)

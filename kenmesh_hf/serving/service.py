@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 from fastapi import FastAPI, HTTPException
 
-from .. import __version__
-from ..mesh.lookup import NameIndex, VocabularyLookup
+from .._version import __version__
+from ..mesh import NameIndex, VocabularyLookup
 from ..modeling.vocabulary_kenmesh import CATEGORIES
-from ..reading.articles import Article, ReadReport, read_articles
-from ..reading.sources import decompress
+from ..reading import Article, ReadReport, decompress, read_articles
 from . import api_schema as schema
 from .work_queue import ClientQueueFull, QueueFull, WorkQueue
 

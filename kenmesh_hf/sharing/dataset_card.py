@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from huggingface_hub import DatasetCardData
 
 from ..errors import InputError
-from .model_card import count, fill_card, table
+from ..showing import count, fill_card, table
 
 SPLITS = ("train", "validation", "test")
 NLM_TERMS = "https://www.nlm.nih.gov/databases/download/terms_and_conditions.html"

@@ -7,15 +7,15 @@ import datasets
 import torch
 import transformers
 
-from .. import find_model
 from .._version import __version__
 from ..modeling.candidates_kenmesh import KenMeSHCandidates
 from ..modeling.checksums_kenmesh import check_checksums, read_checksums
 from ..modeling.configuration_kenmesh import KenMeSHConfig
 from ..modeling.thresholds_kenmesh import THRESHOLDS_NAME, Thresholds
 from ..modeling.vocabulary_kenmesh import VOCABULARY_FILE, MeshVocabulary
-from ..tagging.terminal import table_lines
-from .model_card import RESULTS_FILE, read_results
+from ..showing import table_lines
+from .loading import find_model
+from .results import RESULTS_FILE, read_results
 
 PARTS = {
     "model.safetensors": "weights",

@@ -1,21 +1,16 @@
-"""Cards for the Hub, filled from what was measured: `results.json` in, the metadata and tables of a card out.
+"""The card of a model, filled from what was measured: `results.json` in, metadata and tables out."""
 
-A card is its own template: text between `<!-- results: NAME -->` and `<!-- /results -->`, and the metadata on
-top, are written anew from the results; everything else is prose and stays.
-"""
-
-import json
-import os
-import re
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 from huggingface_hub import EvalResult, ModelCardData
 
 from ..errors import InputError
+from ..files import BUNDLED_CHECKPOINT
+from ..showing import count, fill_card, table
+from .loading import CARD
+from .results import evaluations_of
 
-RESULTS_FILE = "results.json"
 TASK = "mesh-indexing"
 TAGS = (
     "mesh",
@@ -47,46 +42,13 @@ METRICS = {
     "candidate_size": ("size", "candidates an article"),
 }
 
-_METADATA = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
-_BLOCK = re.compile(r"(<!-- results: (\w+) -->\n).*?(<!-- /results -->)", re.DOTALL)
-
-
-def read_results(folder: str | os.PathLike) -> dict[str, Any]:
-    """What was measured for the model or dataset in a folder; empty where nothing was."""
-    path = Path(folder) / RESULTS_FILE
-    if not path.exists():
-        return {}
-    try:
-        results = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise InputError(f"{path} is not JSON ({error}); write it again with `kenmesh evaluate`.") from error
-    if not isinstance(results, dict):
-        raise InputError(f"{path} must hold one JSON object; write it again with `kenmesh evaluate`.")
-    return results
-
-
-def write_results(folder: str | os.PathLike, results: Mapping[str, Any]) -> None:
-    """Merges results into `results.json`; an evaluation replaces the one of the same name."""
-    old = read_results(folder)
-    evaluations = {evaluation["name"]: evaluation for evaluation in _evaluations(old)}
-    evaluations |= {evaluation["name"]: evaluation for evaluation in _evaluations(results)}
-    merged = {**old, **results, "evaluations": list(evaluations.values())}
-    text = json.dumps(merged, indent=2, ensure_ascii=False) + "\n"
-    (Path(folder) / RESULTS_FILE).write_text(text, encoding="utf-8", newline="\n")
-
 
 def card_template() -> str:
     """The card of the bundled checkpoint, which serves every other model as template."""
-    here = Path(__file__).parent.parent
-    for path in (here / "checkpoint" / "README.md", here.parent / "model_card.md"):
+    for path in (BUNDLED_CHECKPOINT / CARD, BUNDLED_CHECKPOINT.parents[1] / "model_card.md"):
         if path.exists():
             return path.read_text(encoding="utf-8")
     raise InputError("This installation has no model card; put a README.md into the model's folder.")
-
-
-def has_results_blocks(card: str) -> bool:
-    """Whether a card can be filled; one written by hand from top to bottom cannot."""
-    return _BLOCK.search(card) is not None
 
 
 def render_model_card(results: Mapping[str, Any], template: str, *, repo_id: str | None = None) -> str:
@@ -103,34 +65,10 @@ def render_model_card(results: Mapping[str, Any], template: str, *, repo_id: str
         "usage": lambda: _usage(repo_id or results.get("repo_id")),
         "model": lambda: _facts(results),
         "training": lambda: _training(results.get("training", {})),
-        "evaluation": lambda: _evaluation(_evaluations(results)),
-        "weak_spots": lambda: _weak_spots(_evaluations(results)),
+        "evaluation": lambda: _evaluation(evaluations_of(results)),
+        "weak_spots": lambda: _weak_spots(evaluations_of(results)),
     }
     return fill_card(template, _model_metadata(results).to_yaml(), writers)
-
-
-def fill_card(template: str, metadata: str, writers: Mapping[str, Callable[[], str]]) -> str:
-    """Puts a metadata block on top of a card and calls for each `results` block the writer of its name."""
-
-    def fill(block: re.Match[str]) -> str:
-        if block[2] not in writers:
-            raise InputError(f"The card has a block {block[2]!r}; there are only {', '.join(writers)}.")
-        return f"{block[1]}{writers[block[2]]()}\n{block[3]}"
-
-    return f"---\n{metadata}\n---\n" + _BLOCK.sub(fill, _METADATA.sub("", template))
-
-
-def _evaluations(results: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    evaluations = results.get("evaluations", [])
-    for evaluation in evaluations:
-        metrics = evaluation.get("metrics")
-        if not isinstance(metrics, Mapping) or not isinstance(evaluation.get("name"), str):
-            raise InputError("Every entry of `evaluations` in the results needs a `name` and `metrics`.")
-        if not isinstance(metrics.get("candidate_recall"), int | float):
-            raise InputError(
-                f"The evaluation {evaluation['name']!r} has no candidate recall; scores need it beside them."
-            )
-    return evaluations
 
 
 def _model_metadata(results: Mapping[str, Any]) -> ModelCardData:
@@ -145,7 +83,7 @@ def _model_metadata(results: Mapping[str, Any]) -> ModelCardData:
             metric_name=title,
             metric_value=round(evaluation["metrics"][name], 4),
         )
-        for evaluation in _evaluations(results)
+        for evaluation in evaluations_of(results)
         for name, (kind, title) in METRICS.items()
         if name in evaluation["metrics"]
     ]
@@ -171,17 +109,6 @@ tagger = pipeline("{TASK}", model="{repo_id or "path/to/model"}")
 for tag in tagger({{"title": "Aspirin after stroke", "abstract": "…", "journal": "Stroke"}}, evidence=True):
     print(tag["ui"], tag["name"], round(tag["score"], 2), tag["evidence"])
 ```"""
-
-
-def count(number: float) -> str:
-    """A whole number with its thousands apart."""
-    return f"{number:,.0f}"
-
-
-def table(rows: list[list[str]]) -> str:
-    """Rows, the first of them the head, as a Markdown table."""
-    lines = ["| " + " | ".join(row) + " |" for row in rows]
-    return "\n".join([lines[0], "|---" * len(rows[0]) + "|", *lines[1:]])
 
 
 def _facts(results: Mapping[str, Any]) -> str:

@@ -1,43 +1,27 @@
-"""Push a saved model, index and card included, in one commit, and pull it back; push a prepared dataset."""
+"""Push a saved model, index and card included, or a prepared dataset, each in one commit."""
 
-import logging
 import os
-import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
-from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, constants, snapshot_download
-from huggingface_hub.errors import (
-    EntryNotFoundError,
-    HfHubHTTPError,
-    HTTPError,
-    LocalEntryNotFoundError,
-    RepositoryNotFoundError,
-    RevisionNotFoundError,
-)
+from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, constants
 
-from ..errors import InputError, KenMeSHError, MismatchError
+from ..errors import InputError
+from ..files import BUNDLED_CHECKPOINT
 from ..modeling import checksums_kenmesh
-from ..modeling.checksums_kenmesh import check_checksums, is_artefact, is_index
+from ..modeling.checksums_kenmesh import is_artefact, is_index
+from ..showing import has_results_blocks
 from .dataset_card import measure_candidates, parquet_files, render_dataset_card
-from .model_card import card_template, has_results_blocks, read_results, render_model_card
+from .hub_errors import hub_sentences
+from .loading import CARD, check_files
+from .model_card import card_template, render_model_card
+from .results import read_results
 
-logger = logging.getLogger(__name__)
-
-CARD = "README.md"
-CODE = Path(checksums_kenmesh.__file__).parent
-BUNDLED = Path(__file__).parent.parent / "checkpoint"
 SHARED_SUFFIXES = (".json", ".py", ".md")
 TRAINING_FILES = ("trainer_state.json", "all_results.json", "train_results.json", "eval_results.json")
 # What a push may leave behind in the repository from an earlier one: parts that would no longer fit the rest.
 PARTS = ("*_kenmesh.py", "*.safetensors", "*.safetensors.index.json", "*.faiss", "*.npz", "*.tsv.gz", "*.txt")
-
-
-class HubError(KenMeSHError):
-    """The Hub refused, could not be reached, or does not have what was asked for."""
 
 
 @dataclass(frozen=True)
@@ -97,8 +81,9 @@ def push(
     sent = [name for name in names if _is_shared(name) and (with_index or not is_index(name))]
     contents: dict[str, Path | bytes] = {name: folder / name for name in sent}
     # The bundled checkpoint has no code of its own: it stands in the package that has it.
-    if folder.resolve() == BUNDLED.resolve():
-        contents |= {path.name: path for path in CODE.glob("*_kenmesh.py")}
+    if folder.resolve() == BUNDLED_CHECKPOINT.resolve():
+        code = Path(checksums_kenmesh.__file__).parent
+        contents |= {path.name: path for path in code.glob("*_kenmesh.py")}
     contents[CARD] = _model_card(folder, repo_id).encode()
     return _commit(
         contents,
@@ -131,17 +116,8 @@ def _check_model_folder(folder: Path) -> list[str]:
         raise InputError(
             f"{folder} has no weights (model.safetensors); save the model to it with save_pretrained."
         )
-    _check_files(folder)
+    check_files(folder)
     return names
-
-
-def _check_files(folder: Path) -> tuple[str, ...]:
-    try:
-        return check_checksums(folder)
-    except FileNotFoundError as error:
-        raise InputError(str(error)) from error
-    except ValueError as error:
-        raise MismatchError(str(error)) from error
 
 
 def _model_card(folder: Path, repo_id: str) -> str:
@@ -150,48 +126,6 @@ def _model_card(folder: Path, repo_id: str) -> str:
     return (
         render_model_card(read_results(folder), card, repo_id=repo_id) if has_results_blocks(card) else card
     )
-
-
-def pull(
-    repo_id_or_path: str | os.PathLike,
-    revision: str | None = None,
-    token: str | None = None,
-    cache_dir: str | Path | None = None,
-    local_files_only: bool = False,
-) -> Path:
-    """Folder of a model, downloaded unless it is there already, with all its files checked.
-
-    Args:
-        repo_id_or_path: `"organisation/name"`, or a folder.
-        revision: Branch, tag or commit.
-        token: Access token; by default the one of `hf auth login`.
-        cache_dir: Where downloads are kept; by default the cache of the Hub's library.
-        local_files_only: Never ask the Hub.
-    """
-    folder = Path(repo_id_or_path)
-    if not folder.is_dir():
-        repo_id = str(repo_id_or_path)
-        if not re.fullmatch(r"[\w.-]+/[\w.-]+", repo_id) or repo_id.startswith("."):
-            raise InputError(
-                f"{repo_id} is neither a folder nor a name on the Hub such as organisation/name."
-            )
-        with _sentences(repo_id, revision):
-            folder = Path(
-                snapshot_download(
-                    repo_id,
-                    revision=revision,
-                    token=token,
-                    cache_dir=cache_dir,
-                    local_files_only=local_files_only,
-                )
-            )
-    if missing := _check_files(folder):
-        logger.warning(
-            "%s comes without its neighbour index (%s); build one with `kenmesh index`.",
-            repo_id_or_path,
-            ", ".join(missing),
-        )
-    return folder
 
 
 def push_dataset(
@@ -265,7 +199,7 @@ def _commit(
     if dry_run:
         return planned
     api = HfApi(token=token, library_name="kenmesh_hf")
-    with _sentences(repo_id, revision, sending=True):
+    with hub_sentences(repo_id, revision, sending=True):
         api.create_repo(repo_id, repo_type=repo_type, private=private, exist_ok=True)
         if revision is not None:
             api.create_branch(repo_id, branch=revision, repo_type=repo_type, exist_ok=True)
@@ -286,42 +220,3 @@ def _is_stale(path: str, repo_type: str) -> bool:
     if repo_type == "dataset":
         return fnmatch(path, "data/*.parquet")
     return "/" not in path and any(fnmatch(path, pattern) for pattern in PARTS)
-
-
-@contextmanager
-def _sentences(repo_id: str, revision: str | None, sending: bool = False) -> Iterator[None]:
-    """Turns what the Hub's library raises into one sentence that says what to do."""
-    access = "write to" if sending else "read"
-    login = f"log in with `hf auth login` or give a token that may {access} it"
-    try:
-        yield
-    except RevisionNotFoundError as error:
-        raise HubError(
-            f"{repo_id} has no revision {revision!r}; see its branches and tags on the Hub."
-        ) from error
-    except RepositoryNotFoundError as error:
-        raise HubError(
-            f"{repo_id} is not on {constants.ENDPOINT}, or it is private; check the name, {login}."
-        ) from error
-    except LocalEntryNotFoundError as error:
-        raise HubError(
-            f"{repo_id} is not complete in the cache and the Hub cannot be asked; pull it once while online."
-        ) from error
-    except EntryNotFoundError as error:
-        where = getattr(getattr(error, "response", None), "url", repo_id)
-        raise HubError(
-            f"The Hub lists a file of {repo_id} but does not have it ({where}); push the model again."
-        ) from error
-    except HfHubHTTPError as error:
-        if error.response.status_code in (401, 403):
-            raise HubError(f"The Hub does not let you {access} {repo_id}; {login}.") from error
-        raise HubError(f"The Hub answered for {repo_id}: {error}") from error
-    except ValueError as error:
-        raise HubError(f"{repo_id}: {error}") from error
-    except (HTTPError, OSError, RuntimeError) as error:
-        advice = (
-            "nothing was published, and what arrived is not sent twice" if sending else "what arrived is kept"
-        )
-        raise HubError(
-            f"The transfer of {repo_id} was interrupted ({error}); try again: {advice}."
-        ) from error

@@ -1,0 +1,24 @@
+"""Figures enter; what people look at leaves: tables, plots, and cards whose blocks are filled."""
+
+from .cards import fill_card, has_results_blocks
+from .plots import (
+    plot_candidate_recall,
+    plot_groups,
+    plot_label_frequency,
+    plot_precision_recall,
+    plot_training,
+)
+from .tables import count, table, table_lines
+
+__all__ = [
+    "count",
+    "fill_card",
+    "has_results_blocks",
+    "plot_candidate_recall",
+    "plot_groups",
+    "plot_label_frequency",
+    "plot_precision_recall",
+    "plot_training",
+    "table",
+    "table_lines",
+]

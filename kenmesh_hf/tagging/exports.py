@@ -11,8 +11,8 @@ from typing import Any
 
 from ..errors import InputError
 from ..modeling.vocabulary_kenmesh import CATEGORIES, CHECK_TAGS
-from ..reading.citation_files import ris_rows as ris_records
-from ..reading.records import Article, Heading
+from ..reading import Article, Heading
+from ..reading import ris_rows as ris_records
 
 Tag = Mapping[str, Any]
 Tagged = tuple[Article, Sequence[Tag]]

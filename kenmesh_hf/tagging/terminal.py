@@ -1,10 +1,10 @@
 """Tags and figures as a person reads them on a terminal."""
 
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..reading.records import Article
+from ..reading import Article
 
 BAR = 10
 
@@ -38,27 +38,6 @@ def evidence_text(evidence: Mapping[str, Any]) -> str:
     if evidence.get("words"):
         reasons.append("words " + ", ".join(word["word"] for word in evidence["words"][:4]))
     return " · ".join(reasons) or "the text as a whole"
-
-
-def table_lines(rows: Sequence[Mapping[str, Any]], columns: Iterable[str]) -> list[str]:
-    """Rows of a table with aligned columns; numbers to the right."""
-    columns = list(columns)
-    cells = [[_cell(row.get(column)) for column in columns] for row in rows]
-    widths = [max(len(line[i]) for line in [columns, *cells]) for i in range(len(columns))]
-    right = [all(isinstance(row.get(column), int | float) for row in rows) for column in columns]
-    return [
-        "  ".join(
-            text.rjust(width) if to_right else text.ljust(width)
-            for text, width, to_right in zip(line, widths, right, strict=True)
-        ).rstrip()
-        for line in [columns, *cells]
-    ]
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:,.0f}" if value.is_integer() and abs(value) > 1 else f"{value:.4f}"
-    return "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _cut(text: str, width: int) -> str:

@@ -1,0 +1,35 @@
+"""A prepared dataset enters, a model folder leaves; between them works the stock `Trainer`."""
+
+from ..options import PRESETS, TrainingOptions, options_for
+from .collator import KenMeSHCollator
+from .network import LABEL_BUFFERS, build_network, label_inputs, label_names, start_evidence
+from .trainer import (
+    CHECKPOINTS,
+    SUMMARY_FILE,
+    build_optimizer,
+    keep_best_labels,
+    start_network,
+    train,
+    training_arguments,
+    training_rows,
+)
+
+__all__ = [
+    "CHECKPOINTS",
+    "KenMeSHCollator",
+    "LABEL_BUFFERS",
+    "PRESETS",
+    "SUMMARY_FILE",
+    "TrainingOptions",
+    "build_network",
+    "build_optimizer",
+    "keep_best_labels",
+    "label_inputs",
+    "label_names",
+    "options_for",
+    "start_evidence",
+    "start_network",
+    "train",
+    "training_arguments",
+    "training_rows",
+]

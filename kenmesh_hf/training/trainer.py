@@ -4,7 +4,7 @@ import json
 import math
 import shutil
 import time
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +16,14 @@ from transformers import EarlyStoppingCallback, PreTrainedModel, Trainer, Traine
 from transformers.integrations import TensorBoardCallback, is_tensorboard_available
 
 from ..errors import InputError, MismatchError
-from ..evaluating.label_sets import LabelSets, ScoredLabels
-from ..evaluating.metrics import trainer_metrics
-from ..evaluating.thresholds import tune_thresholds
+from ..evaluating import LabelSets, ScoredLabels, trainer_metrics, tune_thresholds
+from ..files import write_json
 from ..modeling.modeling_kenmesh import KenMeSHForMeSHIndexing
 from ..modeling.processing_kenmesh import KenMeSHProcessor
 from ..modeling.thresholds_kenmesh import Thresholds
-from ..options import option
-from ..preparing.dataset import PreparedDataset, load_prepared
-from ..preparing.stages import write_json
-from ..showing.plots import plot_training
+from ..options import TrainingOptions
+from ..preparing import PreparedDataset, load_prepared
+from ..showing import plot_training
 from .collator import KenMeSHCollator
 from .network import START_ARTICLES, build_network, continue_network, start_evidence
 
@@ -35,69 +33,6 @@ SUMMARY_FILE = "training.json"
 CURVES_FILE = "training.png"
 # Labels of each article that validation looks at; an article has about twelve descriptors.
 TOP_LABELS = 100
-
-
-@dataclass
-class TrainingOptions:
-    """How to train. The defaults are the paper's; `PRESETS` has others."""
-
-    epochs: int = option(20, "most passes over the training articles")
-    patience: int = option(3, "stop after this many epochs without a better validation MiF")
-    batch_size: int = option(32, "articles in a step of one process")
-    learning_rate: float = option(3e-4, "Adam's learning rate in the first epoch")
-    decay: float = option(0.9, "the learning rate is multiplied by this after every epoch")
-    clip_norm: float = option(5.0, "largest norm of a gradient")
-    dropout: float = option(0.2, "dropout right after the word embeddings")
-    evidence: bool = option(False, "add what the numbers of a candidate say to its score (beyond the paper)")
-    label_bias: bool = option(False, "learn a bias for each label")
-    loss_labels: str = option("all", "labels the loss runs over: all, candidates or sampled")
-    residual: bool = option(False, "add a convolution's input to its output")
-    two_channels: bool = option(True, "off: read title and abstract as one text (ablation a)")
-    convolutions: bool = option(True, "off: no dilated convolutions (ablation b)")
-    label_graph: bool = option(True, "off: a free vector for each label (ablation c)")
-    mask: bool = option(True, "off: every label is attended, candidate or not (ablation d)")
-    title_only: bool = option(False, "train on citations without abstract, too, if the dataset has any")
-    since: int = option(0, "leave out training articles known to be older than this year")
-    seed: int = option(1, "random seed")
-
-    def network_settings(self) -> dict[str, Any]:
-        """The same choices in the words of `KenMeSHConfig`."""
-        return {
-            "embedding_dropout": self.dropout,
-            "label_bias": self.label_bias,
-            "loss_labels": self.loss_labels,
-            "residual_convolutions": self.residual,
-            "two_channels": self.two_channels,
-            "label_encoder": "gcn" if self.label_graph else "free",
-            "mask_labels": self.mask,
-        } | ({} if self.convolutions else {"dilation_rates": []})
-
-
-PRESETS: dict[str, dict[str, Any]] = {
-    "paper": {},
-    "small": {
-        "epochs": 2,
-        "patience": 2,
-        "learning_rate": 1e-3,
-        "decay": 0.3,
-        "evidence": True,
-        "label_bias": True,
-        "loss_labels": "candidates",
-        "residual": True,
-    },
-}
-
-
-def options_for(preset: str = "paper", **changes: Any) -> TrainingOptions:
-    """The options of a preset, some of them changed."""
-    if preset not in PRESETS:
-        raise InputError(f"There is no preset {preset!r}; choose from {', '.join(PRESETS)}.")
-    known = {item.name for item in fields(TrainingOptions)}
-    if unknown := sorted(changes.keys() - known):
-        raise InputError(
-            f"There is no training option {unknown[0]!r}; the options are {', '.join(sorted(known))}."
-        )
-    return TrainingOptions(**(PRESETS[preset] | changes))
 
 
 def keep_best_labels(logits: torch.Tensor, labels: torch.Tensor) -> Any:

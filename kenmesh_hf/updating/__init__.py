@@ -1,0 +1,13 @@
+"""A saved model and what is new enter, a model leaves: another MeSH year, or more articles in its index."""
+
+from .index_update import add_to_model_folder
+from .mesh_update import update_mesh, update_model_folder
+from .update_scores import score_each, score_update
+
+__all__ = [
+    "add_to_model_folder",
+    "score_each",
+    "score_update",
+    "update_mesh",
+    "update_model_folder",
+]

@@ -1,7 +1,5 @@
 """What a model has learned about its labels, carried part by part to the labels of another MeSH year."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 
@@ -14,17 +12,15 @@ from ..modeling.modeling_kenmesh import KenMeSHForMeSHIndexing
 from ..modeling.neighbours_kenmesh import IndexedArticles, LabelFrequencies
 from ..modeling.text_kenmesh import UNK_TOKEN, content_words
 from ..modeling.thresholds_kenmesh import Thresholds
-from ..training.network import LABEL_BUFFERS, label_inputs, label_names
-
-if TYPE_CHECKING:
-    from .mesh_update import UpdatePlan
+from ..training import LABEL_BUFFERS, label_inputs, label_names
+from .plan import UpdatePlan
 
 _WORDS = "kenmesh.word_embeddings.weight"
 _FREE_LABELS = "kenmesh.label_encoder.weight"
 _LABEL_BIAS = "label_bias"
 
 
-def carry_candidates(candidates: KenMeSHCandidates, plan: "UpdatePlan") -> KenMeSHCandidates:
+def carry_candidates(candidates: KenMeSHCandidates, plan: UpdatePlan) -> KenMeSHCandidates:
     """Candidates over the new labels; the indexed articles and their words stay as they are."""
     articles = _carry_articles(candidates.articles, plan)
     return KenMeSHCandidates(
@@ -41,14 +37,14 @@ def carry_candidates(candidates: KenMeSHCandidates, plan: "UpdatePlan") -> KenMe
     )
 
 
-def _carry_counts(frequencies: LabelFrequencies, plan: "UpdatePlan") -> LabelFrequencies:
+def _carry_counts(frequencies: LabelFrequencies, plan: UpdatePlan) -> LabelFrequencies:
     kept = plan.old_to_new >= 0
     counts = np.zeros((2, len(plan.new)), np.int64)
     np.add.at(counts, (slice(None), plan.old_to_new[kept]), frequencies.counts[:, kept])
     return LabelFrequencies(counts, frequencies.sizes)
 
 
-def _carry_articles(articles: IndexedArticles, plan: "UpdatePlan") -> IndexedArticles:
+def _carry_articles(articles: IndexedArticles, plan: UpdatePlan) -> IndexedArticles:
     """Labels of the indexed articles, each once an article."""
     size = len(plan.new)
     owner = np.repeat(np.arange(len(articles)), np.diff(articles.offsets))
@@ -60,7 +56,7 @@ def _carry_articles(articles: IndexedArticles, plan: "UpdatePlan") -> IndexedArt
     return IndexedArticles(articles.tensors | tensors)
 
 
-def _carry_journals(journals: JournalTable, plan: "UpdatePlan") -> JournalTable:
+def _carry_journals(journals: JournalTable, plan: UpdatePlan) -> JournalTable:
     size = len(plan.new)
     journal = np.repeat(np.arange(len(journals.sizes)), np.diff(journals.offsets))
     labels = plan.old_to_new[journals.labels]
@@ -77,7 +73,7 @@ def _carry_journals(journals: JournalTable, plan: "UpdatePlan") -> JournalTable:
     return JournalTable(journals.tensors | tensors)
 
 
-def _carry_lexicon(lexicon: Lexicon, plan: "UpdatePlan") -> Lexicon:
+def _carry_lexicon(lexicon: Lexicon, plan: UpdatePlan) -> Lexicon:
     """The terms of the new year; a term that stays with its descriptor keeps what was learned about it."""
     new = Lexicon.build(plan.new.names, list(plan.new.entry_terms))
     old_labels = plan.old_to_new[lexicon.labels]
@@ -97,7 +93,7 @@ def _carry_lexicon(lexicon: Lexicon, plan: "UpdatePlan") -> Lexicon:
     return Lexicon(tensors)
 
 
-def _carry_associations(associations: WordAssociations, plan: "UpdatePlan") -> WordAssociations:
+def _carry_associations(associations: WordAssociations, plan: UpdatePlan) -> WordAssociations:
     """Words and terms with their weights for the labels that stay; new labels have none.
 
     Where two labels become one, both have their weights side by side: ridge regression is linear in what it
@@ -132,7 +128,7 @@ def _carry_associations(associations: WordAssociations, plan: "UpdatePlan") -> W
     )
 
 
-def carry_thresholds(thresholds: Thresholds, plan: "UpdatePlan") -> Thresholds:
+def carry_thresholds(thresholds: Thresholds, plan: UpdatePlan) -> Thresholds:
     """Each label's own threshold goes with it; a new label has the one for all."""
     per_label = thresholds.per_label
     if per_label is not None:
@@ -143,7 +139,7 @@ def carry_thresholds(thresholds: Thresholds, plan: "UpdatePlan") -> Thresholds:
     return Thresholds(thresholds.global_threshold, per_label, thresholds.presets, thresholds.held_out)
 
 
-def new_name_words(plan: "UpdatePlan", word_ids: dict[str, int]) -> dict[str, list[int]]:
+def new_name_words(plan: UpdatePlan, word_ids: dict[str, int]) -> dict[str, list[int]]:
     """Words of new names that the tokenizer lacks, each with the known words that tell what it means.
 
     Those are the words of the descriptor's name and entry terms and of its parents' names.
@@ -167,7 +163,7 @@ def new_name_words(plan: "UpdatePlan", word_ids: dict[str, int]) -> dict[str, li
 @torch.no_grad()
 def carry_network(
     model: KenMeSHForMeSHIndexing,
-    plan: "UpdatePlan",
+    plan: UpdatePlan,
     word_ids: dict[str, int],
     new_words: dict[str, list[int]],
 ) -> KenMeSHForMeSHIndexing:
@@ -202,7 +198,7 @@ def carry_network(
     return new.train(model.training)
 
 
-def _carry_rows(old: torch.Tensor, new: torch.Tensor, plan: "UpdatePlan") -> None:
+def _carry_rows(old: torch.Tensor, new: torch.Tensor, plan: UpdatePlan) -> None:
     """Values of labels; a new label's vector starts as the mean of its parents', its bias at zero."""
     known = torch.from_numpy(plan.new_to_old >= 0)
     new[known] = old[torch.from_numpy(plan.new_to_old)[known]]

@@ -4,11 +4,9 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from ..evaluating.evaluation import Scores, decide, score_articles
-from ..evaluating.label_sets import find_hits
-from ..evaluating.metrics import divide, precision_recall_f1
+from ..evaluating import Scores, decide, divide, find_hits, precision_recall_f1, score_articles
 from ..modeling.pipeline_kenmesh import MeSHIndexingPipeline
-from ..reading.records import Article
+from ..reading import Article
 
 BEST = 10
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from tiny import tiny_articles, tiny_vocabulary
 
-from kenmesh_hf.indexing.candidates import build_candidates, build_index
+from kenmesh_hf.indexing import build_candidates, build_index
 from kenmesh_hf.modeling.proposals_kenmesh import CandidateOptions
-from kenmesh_hf.reading.articles import write_articles
-from kenmesh_hf.words.word_vectors import train_word_vectors
+from kenmesh_hf.reading import write_articles
+from kenmesh_hf.words import train_word_vectors
 
 
 def test_both_ways_give_the_same_masks() -> None:

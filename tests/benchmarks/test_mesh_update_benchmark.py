@@ -10,7 +10,7 @@ import pytest
 from new_year import NEW, new_year_articles, write_new_year
 from tiny import tiny_articles, write_tiny_mesh
 
-from kenmesh_hf.reading.articles import Article, Heading, write_articles
+from kenmesh_hf.reading import Article, Heading, write_articles
 
 SCRIPT = Path(mesh_update.__file__)
 OLD_UI, NEW_UI = "D000001", "D000002"

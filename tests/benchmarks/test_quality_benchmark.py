@@ -10,8 +10,8 @@ import pytest
 import quality
 from baselines import BASELINES, PECOS_PYTHON, Ranking
 
-from kenmesh_hf.evaluating.label_sets import LabelSets, ScoredLabels
-from kenmesh_hf.preparing.dataset import load_prepared
+from kenmesh_hf.evaluating import LabelSets, ScoredLabels
+from kenmesh_hf.preparing import load_prepared
 
 INSTALLED = {
     "omikuji": importlib.util.find_spec("omikuji") is not None,

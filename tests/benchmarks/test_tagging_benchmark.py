@@ -8,7 +8,7 @@ import tagging as benchmark
 import torch
 from tiny_model import UNSEEN
 
-from kenmesh_hf.reading.articles import write_articles
+from kenmesh_hf.reading import write_articles
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from tiny import tiny_articles
 from tiny_model import TRAINING, UNSEEN
 
 from kenmesh_hf import load
-from kenmesh_hf.commands.cli import main
-from kenmesh_hf.reading.articles import write_articles
+from kenmesh_hf.commands import main
+from kenmesh_hf.reading import write_articles
 
 NAME = "library/mesh-tagger"
 Run = Callable[..., subprocess.CompletedProcess]

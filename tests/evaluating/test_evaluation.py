@@ -11,12 +11,13 @@ from tiny import tiny_articles, tiny_vocabulary
 from tiny_model import TRAINING, UNSEEN
 
 from kenmesh_hf import KenMeSHProcessor, MeSHIndexingPipeline
-from kenmesh_hf.commands.cli import main
+from kenmesh_hf.commands import main
 from kenmesh_hf.errors import InputError
-from kenmesh_hf.evaluating.evaluation import evaluate, gold_labels, score_articles
-from kenmesh_hf.indexing.candidates import build_candidates
-from kenmesh_hf.reading.articles import Article, Heading, write_articles
-from kenmesh_hf.sharing.model_card import read_results
+from kenmesh_hf.evaluating import evaluate, score_articles
+from kenmesh_hf.evaluating.evaluation import gold_labels
+from kenmesh_hf.indexing import build_candidates
+from kenmesh_hf.reading import Article, Heading, write_articles
+from kenmesh_hf.sharing import read_results
 
 GOLD = sum(len(article.descriptors) for article in UNSEEN)
 FIGURES = "MiF MiP MiR EBF EBP EBR P@1 P@5 P@10 R@10 candidate_recall candidate_size articles".split()

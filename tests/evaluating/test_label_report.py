@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from kenmesh_hf.errors import MismatchError
+from kenmesh_hf.evaluating import LabelSets, ScoredLabels
 from kenmesh_hf.evaluating.label_report import (
     LabelCounts,
     check_tag_rows,
@@ -15,7 +16,6 @@ from kenmesh_hf.evaluating.label_report import (
     score_frequency_groups,
     write_label_rows,
 )
-from kenmesh_hf.evaluating.label_sets import LabelSets, ScoredLabels
 
 VOCABULARY = SimpleNamespace(
     uis=["D006801", "D008297", "D005260", "D015415"],

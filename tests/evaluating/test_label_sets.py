@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from kenmesh_hf.errors import InputError, MismatchError
-from kenmesh_hf.evaluating.label_sets import LabelSets, ScoredLabels, find_hits, row_blocks, to_offsets
+from kenmesh_hf.evaluating import LabelSets, ScoredLabels, find_hits, to_offsets
+from kenmesh_hf.evaluating.label_sets import row_blocks
 
 
 def rows(sets):

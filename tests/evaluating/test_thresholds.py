@@ -9,17 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kenmesh_hf.errors import InputError, MismatchError
-from kenmesh_hf.evaluating.label_sets import LabelSets, ScoredLabels, find_hits, to_offsets
-from kenmesh_hf.evaluating.metrics import score_predictions
-from kenmesh_hf.evaluating.thresholds import (
+from kenmesh_hf.evaluating import (
+    LabelSets,
+    ScoredLabels,
     best_threshold,
-    select_expected_f,
+    find_hits,
+    score_predictions,
     select_top_k,
     sweep_thresholds,
-    tune_per_label,
-    tune_recalibrated,
+    to_offsets,
     tune_thresholds,
 )
+from kenmesh_hf.evaluating.thresholds import select_expected_f, tune_per_label, tune_recalibrated
 from kenmesh_hf.modeling.thresholds_kenmesh import Thresholds
 
 

@@ -8,7 +8,7 @@ import pytest
 from places import EXAMPLES
 from tiny_model import UNSEEN
 
-from kenmesh_hf.reading.articles import write_articles
+from kenmesh_hf.reading import write_articles
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from new_year import new_year_articles, write_new_year
 from places import EXAMPLES
 
 from kenmesh_hf import load
-from kenmesh_hf.reading.articles import write_articles
+from kenmesh_hf.reading import write_articles
 
 SCRIPT = EXAMPLES / "finetune_new_mesh_year.py"
 

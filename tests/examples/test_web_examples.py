@@ -14,12 +14,12 @@ import yaml
 from places import EXAMPLES
 from web_double import TaggerDouble
 
-from kenmesh_hf.serving import app
+from kenmesh_hf import serving
 
 
 @pytest.fixture
 def address():
-    server = uvicorn.Server(uvicorn.Config(app.create_app(TaggerDouble()), port=0, log_level="warning"))
+    server = uvicorn.Server(uvicorn.Config(serving.create_app(TaggerDouble()), port=0, log_level="warning"))
     thread = threading.Thread(target=server.run)
     thread.start()
     while not server.started:
@@ -47,7 +47,7 @@ def test_rest_example_prints_tags(address):
 
 def test_the_space_serves_the_model_it_is_told_to(monkeypatch):
     calls = []
-    monkeypatch.setattr(app, "serve", lambda *arguments, **options: calls.append((arguments, options)))
+    monkeypatch.setattr(serving, "serve", lambda *arguments, **options: calls.append((arguments, options)))
     monkeypatch.setenv("KENMESH_MODEL", "somebody/kenmesh")
     runpy.run_path(str(EXAMPLES / "space" / "app.py"), run_name="__main__")
     [(arguments, options)] = calls

@@ -7,18 +7,11 @@ import pytest
 from tiny import tiny_articles, tiny_vocabulary
 
 from kenmesh_hf.errors import InputError, MismatchError
-from kenmesh_hf.indexing.candidates import (
-    build_candidates,
-    candidate_report,
-    check_no_leak,
-    find_candidates,
-    journal_of,
-    label_ids,
-)
+from kenmesh_hf.indexing import build_candidates, candidate_report, check_no_leak, find_candidates, label_ids
 from kenmesh_hf.modeling.candidates_kenmesh import KenMeSHCandidates
 from kenmesh_hf.modeling.neighbours_kenmesh import IndexedArticles
 from kenmesh_hf.modeling.proposals_kenmesh import CandidateOptions
-from kenmesh_hf.reading.articles import Article, Heading
+from kenmesh_hf.reading import Article, Heading
 
 ARTICLES = tiny_articles(150)
 HELD_OUT = tiny_articles(60, seed=9, first_pmid=5001)
@@ -186,5 +179,5 @@ def test_the_report_counts_what_is_found():
 
 def test_everything_known_about_a_journal_is_used():
     article = Article(journal="Annals of Velora", journal_abbreviation="Ann Velora", nlm_id="0372617")
-    assert journal_of(article) == ["0372617", "Annals of Velora", "Ann Velora"]
-    assert journal_of(Article()) == []
+    assert article.journal_names == ["0372617", "Annals of Velora", "Ann Velora"]
+    assert Article().journal_names == []

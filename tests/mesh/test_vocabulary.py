@@ -6,7 +6,7 @@ import pytest
 from places import DATA
 
 from kenmesh_hf.errors import InputError
-from kenmesh_hf.mesh.vocabulary import diff_vocabularies, read_vocabulary
+from kenmesh_hf.mesh import diff_vocabularies, read_vocabulary
 from kenmesh_hf.modeling.vocabulary_kenmesh import MeshVocabulary
 
 DESC, ASCII, TREES = DATA / "desc2031.xml", DATA / "d2031.bin", DATA / "mtrees2031.bin"

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kenmesh_hf.indexing.associations import build_associations
+from kenmesh_hf.indexing import build_associations
 from kenmesh_hf.modeling.associations_kenmesh import Readings, WordAssociations
 from kenmesh_hf.modeling.lexicon_kenmesh import Lexicon
 from kenmesh_hf.modeling.neighbours_kenmesh import count_terms

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tiny import JOURNALS, TOPICS, tiny_articles, tiny_vocabulary
 
-from kenmesh_hf.indexing.candidates import build_candidates
+from kenmesh_hf.indexing import build_candidates
 from kenmesh_hf.modeling.candidates_kenmesh import CandidateBatch, KenMeSHCandidates
 from kenmesh_hf.modeling.proposals_kenmesh import SOURCES, CandidateOptions
 

@@ -5,7 +5,7 @@ import pytest
 from tiny import tiny_articles, tiny_vocabulary
 
 from kenmesh_hf.errors import InputError
-from kenmesh_hf.indexing.candidates import build_candidates
+from kenmesh_hf.indexing import build_candidates
 from kenmesh_hf.modeling import dense_neighbours_kenmesh as dense
 from kenmesh_hf.modeling.candidates_kenmesh import KenMeSHCandidates
 from kenmesh_hf.modeling.neighbours_kenmesh import count_terms

@@ -16,7 +16,7 @@ from kenmesh_hf.modeling.neighbours_kenmesh import (
 )
 from kenmesh_hf.modeling.terms_kenmesh import hash_words
 from kenmesh_hf.modeling.text_kenmesh import content_words
-from kenmesh_hf.reading.articles import Article
+from kenmesh_hf.reading import Article
 
 ARTICLES = tiny_articles(80)
 NONE = np.zeros(0, np.int64)

@@ -292,7 +292,7 @@ def test_the_bundled_checkpoint_is_the_default(tiny_model, tiny_tagger, monkeypa
     assert registered["default"]["model"][0] == str(kenmesh_hf.BUNDLED_CHECKPOINT)
     monkeypatch.setitem(registered, "default", {"model": (str(tiny_model), "main")})
     assert uis(pipeline("mesh-indexing")(ROW)) == uis(tiny_tagger(ROW))
-    monkeypatch.setattr(kenmesh_hf, "BUNDLED_CHECKPOINT", tmp_path / "missing")
+    monkeypatch.setattr("kenmesh_hf.sharing.loading.BUNDLED_CHECKPOINT", tmp_path / "missing")
     with pytest.raises(InputError, match="installed without its checkpoint"):
         kenmesh_hf.load()
 

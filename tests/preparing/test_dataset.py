@@ -9,14 +9,9 @@ import pytest
 from tiny import TRAIN
 
 from kenmesh_hf.errors import InputError
-from kenmesh_hf.preparing.dataset import (
-    KenMeSHBuilder,
-    column_bytes,
-    encode_articles,
-    load_prepared,
-    write_rows,
-)
-from kenmesh_hf.reading.articles import Article, Heading, read_articles
+from kenmesh_hf.preparing import column_bytes, encode_articles, load_prepared, write_rows
+from kenmesh_hf.preparing.dataset import KenMeSHBuilder
+from kenmesh_hf.reading import Article, Heading, read_articles
 
 
 def builder(prepared: Path, cache: Path, **files: list[Path]) -> KenMeSHBuilder:

@@ -4,7 +4,7 @@ import pytest
 
 from kenmesh_hf.errors import InputError
 from kenmesh_hf.preparing.splits import human_indexed, match_pmc, plan_split
-from kenmesh_hf.reading.articles import Article, Heading
+from kenmesh_hf.reading import Article, Heading
 
 MESH = (Heading("D000818"),)
 

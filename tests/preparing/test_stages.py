@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 from tqdm.auto import tqdm
 
-from kenmesh_hf.preparing.stages import Job, Stages, file_state, unfinished, write_json
+from kenmesh_hf.files import unfinished, write_json
+from kenmesh_hf.preparing import Stages, file_state
+from kenmesh_hf.preparing.stages import Job
 
 
 def run(stages: Stages, target: Path, inputs: object, done: list[object]) -> dict:

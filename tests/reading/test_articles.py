@@ -12,7 +12,8 @@ import pytest
 from places import DATA
 
 from kenmesh_hf.errors import InputError
-from kenmesh_hf.reading.articles import FORMATS, Article, Heading, ReadReport, read_articles, write_articles
+from kenmesh_hf.reading import Article, Heading, ReadReport, read_articles, write_articles
+from kenmesh_hf.reading.articles import FORMATS
 
 FILES = {
     "pubmed": "citations.xml",

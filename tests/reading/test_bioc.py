@@ -6,7 +6,7 @@ import pytest
 from places import DATA
 
 from kenmesh_hf.errors import InputError
-from kenmesh_hf.reading.articles import ReadReport, read_articles
+from kenmesh_hf.reading import ReadReport, read_articles
 
 
 def read(path):

@@ -2,7 +2,7 @@
 
 from places import DATA
 
-from kenmesh_hf.reading.articles import Heading, ReadReport, read_articles
+from kenmesh_hf.reading import Heading, ReadReport, read_articles
 
 
 def read(tmp_path, text, **options):

@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element, iterparse
 
 import pytest
 
-from kenmesh_hf.reading.articles import Article, ReadReport, read_articles
+from kenmesh_hf.reading import Article, ReadReport, read_articles
 
 pytestmark = pytest.mark.slow
 SPACES = ": \u2003"

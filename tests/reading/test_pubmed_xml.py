@@ -9,7 +9,7 @@ import pytest
 from places import DATA
 
 from kenmesh_hf.errors import InputError
-from kenmesh_hf.reading.articles import Heading, PmidSet, ReadReport, read_articles
+from kenmesh_hf.reading import Heading, PmidSet, ReadReport, read_articles
 
 CITATIONS = DATA / "citations.xml"
 

@@ -5,9 +5,7 @@ import gzip
 import pytest
 from tiny import tiny_articles
 
-from kenmesh_hf.reading import record_counts
-from kenmesh_hf.reading.articles import write_articles
-from kenmesh_hf.reading.record_counts import count_records
+from kenmesh_hf.reading import count_records, record_counts, write_articles
 
 RECORD = (
     b'<PubmedArticle><MedlineCitation Status="MEDLINE"><PMID>1</PMID></MedlineCitation></PubmedArticle>\n'

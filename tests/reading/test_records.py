@@ -3,7 +3,8 @@
 import pytest
 
 from kenmesh_hf.errors import InputError
-from kenmesh_hf.reading.articles import Article, Heading, PmidSet, ReadReport, latest_versions
+from kenmesh_hf.reading import Article, Heading, PmidSet, ReadReport
+from kenmesh_hf.reading.records import latest_versions
 
 
 def test_dict_has_six_keys_and_others_only_where_present():

@@ -5,7 +5,7 @@ import json
 import pytest
 from places import DATA
 
-from kenmesh_hf.reading.articles import Heading, ReadReport, read_articles
+from kenmesh_hf.reading import Heading, ReadReport, read_articles
 
 
 def read(tmp_path, text, **options):

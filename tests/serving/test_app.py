@@ -14,7 +14,8 @@ import pytest
 from fastapi.testclient import TestClient
 from web_double import TaggerDouble
 
-from kenmesh_hf.serving.app import PAGE_FOLDER, Limits, create_app
+from kenmesh_hf.serving import Limits
+from kenmesh_hf.serving.app import PAGE_FOLDER, create_app
 
 ARTICLE = {
     "title": "Amlodipine for hypertension",

@@ -8,13 +8,13 @@ import torch
 from fastapi.testclient import TestClient
 from tiny import tiny_articles, tiny_vocabulary
 
-from kenmesh_hf.indexing.candidates import build_candidates
+from kenmesh_hf.indexing import build_candidates
 from kenmesh_hf.modeling.pipeline_kenmesh import MeSHIndexingPipeline
 from kenmesh_hf.modeling.processing_kenmesh import KenMeSHProcessor
 from kenmesh_hf.modeling.thresholds_kenmesh import Thresholds
 from kenmesh_hf.serving.app import create_app
-from kenmesh_hf.training.network import build_network
-from kenmesh_hf.words.tokenization import build_tokenizer, build_vocabulary_words
+from kenmesh_hf.training import build_network
+from kenmesh_hf.words import build_tokenizer, build_vocabulary_words
 
 
 @pytest.fixture(scope="module")

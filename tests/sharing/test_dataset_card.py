@@ -6,9 +6,10 @@ import pytest
 from datasets import Dataset, DatasetDict
 from huggingface_hub import DatasetCard
 
+from kenmesh_hf import sharing
 from kenmesh_hf.errors import InputError
-from kenmesh_hf.sharing import pushing as hub
-from kenmesh_hf.sharing.dataset_card import measure_candidates, parquet_files, render_dataset_card
+from kenmesh_hf.sharing import render_dataset_card
+from kenmesh_hf.sharing.dataset_card import measure_candidates, parquet_files
 
 ROWS = {
     "pmid": ["1", "2"],
@@ -55,7 +56,7 @@ def test_saved_datasets_become_parquet(tmp_path):
             "train": 2,
             "validation": 2,
         }
-    planned = hub.push_dataset(tmp_path, "library/prepared", dry_run=True)
+    planned = sharing.push_dataset(tmp_path, "library/prepared", dry_run=True)
     assert list(planned.files) == [
         "README.md",
         "data/train-00000-of-00001.parquet",
@@ -94,4 +95,4 @@ def test_card_tells_sources_year_licence_split_and_recall():
 def test_card_of_the_folder_is_sent_as_it_is(tmp_path):
     write(tmp_path / "data" / "train-00000.parquet")
     (tmp_path / "README.md").write_text("# Prepared\n")
-    assert hub.push_dataset(tmp_path, "library/prepared", dry_run=True).files["README.md"] == 11
+    assert sharing.push_dataset(tmp_path, "library/prepared", dry_run=True).files["README.md"] == 11

@@ -11,6 +11,7 @@ import pytest
 import torch
 from hub_server import TOKEN, HubServer, StoredFile
 
+from kenmesh_hf import sharing
 from kenmesh_hf.errors import InputError, MismatchError
 from kenmesh_hf.modeling.checksums_kenmesh import write_checksums
 from kenmesh_hf.modeling.configuration_kenmesh import KenMeSHConfig
@@ -18,14 +19,13 @@ from kenmesh_hf.modeling.modeling_kenmesh import KenMeSHForMeSHIndexing
 from kenmesh_hf.modeling.pipeline_kenmesh import MeSHIndexingPipeline
 from kenmesh_hf.modeling.processing_kenmesh import KenMeSHProcessor
 from kenmesh_hf.modeling.vocabulary_kenmesh import MeshVocabulary
-from kenmesh_hf.sharing import pushing as hub
-from kenmesh_hf.words.tokenization import build_tokenizer
+from kenmesh_hf.words import build_tokenizer
 
 NAME = "library/mesh-tagger"
 PRELUDE = """
 import json, sys
 from pathlib import Path
-from kenmesh_hf.hub import pull, push, push_dataset
+from kenmesh_hf.sharing import pull, push, push_dataset
 
 def say(call):
     try:
@@ -256,20 +256,20 @@ def test_missing_and_damaged_files_are_named(server, run, folder):
 def test_a_folder_that_cannot_be_used_is_not_pushed(folder, spoil, error, sentence):
     spoil(folder)
     with pytest.raises(error, match=sentence):
-        hub.push(folder, NAME, dry_run=True)
+        sharing.push(folder, NAME, dry_run=True)
 
 
 def test_a_card_written_by_hand_is_sent_as_it_is(folder):
     card = "# My own card\n"
     (folder / "README.md").write_text(card)
-    assert hub.push(folder, NAME, dry_run=True).files["README.md"] == len(card)
+    assert sharing.push(folder, NAME, dry_run=True).files["README.md"] == len(card)
 
 
 def test_pull_takes_folders_and_refuses_what_is_no_name(folder):
-    assert hub.pull(folder) == folder
+    assert sharing.pull(folder) == folder
     for name in ("no-such-folder/deeper/still", "./mesh-tagger", "mesh tagger"):
         with pytest.raises(InputError, match="neither a folder nor a name"):
-            hub.pull(name)
+            sharing.pull(name)
 
 
 def test_prepared_dataset_is_loaded_from_the_hub_without_code(server, run, tmp_path):

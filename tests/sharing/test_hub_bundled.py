@@ -10,7 +10,8 @@ from hub_server import TOKEN, HubServer
 from without_package import CODE as WITHOUT_PACKAGE
 
 from kenmesh_hf import load
-from kenmesh_hf.sharing.pushing import BUNDLED, CODE
+from kenmesh_hf.files import BUNDLED_CHECKPOINT
+from kenmesh_hf.modeling import checksums_kenmesh
 
 NAME = "library/bundled"
 ARTICLE = {
@@ -52,12 +53,14 @@ def run(hub: str, folder: Path, *arguments: str, **changes: str) -> str:
 
 def test_it_is_pushed_with_its_code_and_tags_without_the_package(tmp_path: Path) -> None:
     with HubServer() as server:
-        run(server.url, tmp_path, "-m", "kenmesh_hf", "push", str(BUNDLED), NAME)
+        run(server.url, tmp_path, "-m", "kenmesh_hf", "push", str(BUNDLED_CHECKPOINT), NAME)
         files = server.files(NAME)
         online = run(server.url, tmp_path, "-c", TAG, NAME, json.dumps(ARTICLE))
     offline = run(server.url, tmp_path, "-c", TAG, NAME, json.dumps(ARTICLE), HF_HUB_OFFLINE="1")
-    names = {path.name for path in BUNDLED.iterdir() if path.is_file()}
-    assert set(files) >= names | {path.name for path in CODE.glob("*_kenmesh.py")}
+    names = {path.name for path in BUNDLED_CHECKPOINT.iterdir() if path.is_file()}
+    assert set(files) >= names | {
+        path.name for path in Path(checksums_kenmesh.__file__).parent.glob("*_kenmesh.py")
+    }
     assert f'model="{NAME}"' in files["README.md"].decode()
     module, tags = json.loads(online)
     assert json.loads(offline) == [module, tags] and module.startswith("transformers_modules.")

@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 
-from kenmesh_hf.commands.cli import main
-from kenmesh_hf.sharing.model_card import write_results
+from kenmesh_hf.commands import main
+from kenmesh_hf.sharing import write_results
 
 
 @pytest.fixture

@@ -12,16 +12,10 @@ from places import ROOT
 
 import kenmesh_hf
 from kenmesh_hf.errors import InputError
-from kenmesh_hf.evaluating.label_sets import LabelSets, ScoredLabels
-from kenmesh_hf.evaluating.metrics import score_predictions
-from kenmesh_hf.sharing.model_card import (
-    METRICS,
-    card_template,
-    has_results_blocks,
-    read_results,
-    render_model_card,
-    write_results,
-)
+from kenmesh_hf.evaluating import LabelSets, ScoredLabels, score_predictions
+from kenmesh_hf.sharing import card_template, read_results, render_model_card, write_results
+from kenmesh_hf.sharing.model_card import METRICS
+from kenmesh_hf.showing import has_results_blocks
 
 CARD = (ROOT / "model_card.md").read_text(encoding="utf-8")
 RESULTS = {

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from kenmesh_hf.errors import InputError
-from kenmesh_hf.reading.articles import Article, Heading, read_articles
-from kenmesh_hf.tagging.exports import WRITERS, search_string
+from kenmesh_hf.reading import Article, Heading, read_articles
+from kenmesh_hf.tagging import WRITERS, search_string
 
 ARTICLE = Article(
     title="Amlodipine, “evening” doses\nand more",

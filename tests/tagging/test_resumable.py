@@ -5,7 +5,8 @@ import json
 import pytest
 
 from kenmesh_hf.errors import InputError, MismatchError
-from kenmesh_hf.tagging.resumable import ResumableFile, StandardOutput
+from kenmesh_hf.tagging import ResumableFile
+from kenmesh_hf.tagging.resumable import StandardOutput
 
 JOB = {"inputs": ["a.xml"], "choice": {"top_k": 3}}
 

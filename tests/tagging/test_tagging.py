@@ -14,13 +14,14 @@ import pytest
 from tiny import tiny_articles
 from tiny_model import UNSEEN
 
-from kenmesh_hf.commands.cli import main
+from kenmesh_hf.commands import main
 from kenmesh_hf.errors import InputError, KenMeSHError
-from kenmesh_hf.reading.articles import Article, Heading, read_articles, write_articles
+from kenmesh_hf.reading import Article, Heading, read_articles, write_articles
+from kenmesh_hf.tagging import TagOptions, files, tag_files
 from kenmesh_hf.tagging import articles as tagging
-from kenmesh_hf.tagging.articles import TagOptions, fields_of, tag_articles, tag_files
+from kenmesh_hf.tagging.articles import tag_articles
 
-ROWS = [fields_of(article) for article in UNSEEN]
+ROWS = [article.as_input() for article in UNSEEN]
 
 
 @pytest.fixture
@@ -232,9 +233,9 @@ def test_only_the_same_job_is_resumed(tag, articles_file, tmp_path, monkeypatch)
         yield from (next(tagged) for _ in range(16))
         raise KeyboardInterrupt
 
-    original = tagging.tag_articles
+    original = files.tag_articles
     with monkeypatch.context() as patch:
-        patch.setattr(tagging, "tag_articles", stopped)
+        patch.setattr(files, "tag_articles", stopped)
         code, _, said = tag(articles_file, "--out", out, "--batch-size", 1)
     assert code == 130 and "--resume" in said
     assert len(out.read_text().splitlines()) == 16
@@ -268,8 +269,8 @@ def test_the_bar_tells_how_many_articles_there_are(tag, articles_file, tmp_path)
 
 def test_a_journal_goes_by_every_name_that_is_known():
     article = Article("a", "b", journal="Sopeti Letters", journal_abbreviation="Sopeti Lett", nlm_id="77")
-    assert fields_of(article)["journal"] == ["77", "Sopeti Letters", "Sopeti Lett"]
-    assert fields_of(Article("a", headings=(Heading("D1"),)))["journal"] == []
+    assert article.as_input()["journal"] == ["77", "Sopeti Letters", "Sopeti Lett"]
+    assert Article("a", headings=(Heading("D1"),)).as_input()["journal"] == []
 
 
 def test_options_that_cannot_be_are_named():

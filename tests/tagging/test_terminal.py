@@ -1,7 +1,8 @@
 """What a person sees on the terminal."""
 
-from kenmesh_hf.reading.articles import Article
-from kenmesh_hf.tagging.terminal import evidence_text, table_lines, tag_lines
+from kenmesh_hf.reading import Article
+from kenmesh_hf.tagging import tag_lines
+from kenmesh_hf.tagging.terminal import evidence_text
 
 TAG = {"ui": "D006801", "name": "Humans", "score": 0.97}
 
@@ -36,15 +37,3 @@ def test_reasons_in_one_line():
         evidence_text({"words": [], "neighbours": [], "journal": None, "term": None}) == "the text as a whole"
     )
     assert "↳ the text as a whole" in tag_lines(Article("a"), [TAG | {"evidence": {}}], width=80)[2]
-
-
-def test_tables_are_aligned():
-    rows = [{"name": "MiF", "value": 0.5}, {"name": "articles", "value": 12000.0}, {"name": "none"}]
-    assert table_lines(rows, ("name", "value")) == [
-        "name      value",
-        "MiF       0.5000",
-        "articles  12,000",
-        "none",
-    ]
-    assert table_lines(rows[:2], ("name", "value"))[1] == "MiF       0.5000"
-    assert table_lines([], ("name",)) == ["name"]

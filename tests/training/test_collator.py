@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from kenmesh_hf.training.collator import KenMeSHCollator
+from kenmesh_hf.training import KenMeSHCollator
 
 
 def row(words: int, candidates: int, labels: int) -> dict[str, object]:

@@ -10,16 +10,10 @@ from tiny import tiny_vocabulary
 from kenmesh_hf.errors import MismatchError
 from kenmesh_hf.modeling.processing_kenmesh import KenMeSHProcessor
 from kenmesh_hf.modeling.vocabulary_kenmesh import MeshVocabulary
-from kenmesh_hf.preparing.dataset import PreparedDataset, load_prepared
-from kenmesh_hf.training.collator import KenMeSHCollator
-from kenmesh_hf.training.network import (
-    WORD_SPREAD,
-    build_network,
-    continue_network,
-    label_inputs,
-    start_evidence,
-)
-from kenmesh_hf.words.tokenization import build_tokenizer
+from kenmesh_hf.preparing import PreparedDataset, load_prepared
+from kenmesh_hf.training import KenMeSHCollator, build_network, label_inputs, start_evidence
+from kenmesh_hf.training.network import WORD_SPREAD, continue_network
+from kenmesh_hf.words import build_tokenizer
 
 
 @pytest.fixture(scope="module")

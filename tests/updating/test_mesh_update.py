@@ -7,7 +7,7 @@ import pytest
 
 from kenmesh_hf.errors import MismatchError
 from kenmesh_hf.modeling.vocabulary_kenmesh import MeshVocabulary
-from kenmesh_hf.updating.mesh_update import plan_update
+from kenmesh_hf.updating.plan import plan_update
 
 OLD = [
     ("D000001", "Alpha", (), ("C01",)),

@@ -17,8 +17,8 @@ from kenmesh_hf.modeling.candidates_kenmesh import NEIGHBOURS_FILE
 from kenmesh_hf.modeling.pipeline_kenmesh import MeSHIndexingPipeline
 from kenmesh_hf.modeling.processing_kenmesh import KenMeSHProcessor
 from kenmesh_hf.modeling.vocabulary_kenmesh import MeshVocabulary
-from kenmesh_hf.tagging.articles import fields_of
-from kenmesh_hf.updating.mesh_update import UPDATE_FILE, update_mesh, update_model_folder
+from kenmesh_hf.updating import update_mesh, update_model_folder
+from kenmesh_hf.updating.mesh_update import UPDATE_FILE
 
 NEW = ("D999999", "Zorvexin Fever", ("zorvexin disease",), ("C06.900",))
 
@@ -36,7 +36,7 @@ def changed(added: tuple = (), without: tuple[str, ...] = (), **renamed: str) ->
 
 
 def scores(tagger: MeSHIndexingPipeline, **choice) -> list[dict[str, float]]:
-    found = tagger([fields_of(article) for article in UNSEEN], threshold=0.0, top_k=100, **choice)
+    found = tagger([article.as_input() for article in UNSEEN], threshold=0.0, top_k=100, **choice)
     return [{tag["ui"]: tag["score"] for tag in tags} for tags in found]
 
 

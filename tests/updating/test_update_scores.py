@@ -3,8 +3,8 @@
 import pytest
 from tiny_model import UNSEEN
 
-from kenmesh_hf.evaluating.evaluation import evaluate
-from kenmesh_hf.updating.update_scores import score_each, score_update
+from kenmesh_hf.evaluating import evaluate
+from kenmesh_hf.updating import score_each, score_update
 
 
 def test_without_new_descriptors_it_is_the_usual_micro_f(tiny_tagger):

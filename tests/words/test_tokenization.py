@@ -17,7 +17,7 @@ from kenmesh_hf.modeling.text_kenmesh import (
     encode_words,
     normalize,
 )
-from kenmesh_hf.words.tokenization import build_tokenizer, build_vocabulary_words
+from kenmesh_hf.words import build_tokenizer, build_vocabulary_words
 
 WORDS = "patients il-6 covid-19 5-ht p53 naïve σοφοσ pad unk office μm 2021 10".split()
 ODD_PIECES = [

@@ -11,9 +11,14 @@ from gensim.models import FastText, KeyedVectors
 from gensim.models.fasttext import save_facebook_model
 
 from kenmesh_hf.errors import DependencyError, InputError, MismatchError
-from kenmesh_hf.words import word_vector_files
-from kenmesh_hf.words.tokenization import build_tokenizer
-from kenmesh_hf.words.word_vectors import WordVectors, build_embeddings, read_word_vectors, train_word_vectors
+from kenmesh_hf.words import (
+    WordVectors,
+    build_embeddings,
+    build_tokenizer,
+    read_word_vectors,
+    train_word_vectors,
+    word_vector_files,
+)
 
 WORDS = ["the", "Heart", "liver", "naïve", "il-6", "heart", "Kidney"]
 TEXTS = [
@@ -165,7 +170,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
             file.write(b"w%d " % number + struct.pack("<f", number) * 200)
     script = (
         "import resource, sys\n"
-        "from kenmesh_hf.word_vectors import read_word_vectors\n"
+        "from kenmesh_hf.words import read_word_vectors\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         "vectors = read_word_vectors(sys.argv[1], ['w7', 'w249999'])\n"
         "print(vectors.matrix[:, 0].tolist(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)"

@@ -1,6 +1,5 @@
 """Articles that join an index: the same tables as if it had been built with them, as far as that can be."""
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,17 +8,16 @@ import pytest
 from tiny import tiny_articles, tiny_vocabulary
 from tiny_model import TRAINING, UNSEEN
 
-from kenmesh_hf import load
 from kenmesh_hf.errors import InputError
-from kenmesh_hf.indexing.candidates import build_candidates
-from kenmesh_hf.indexing.growth import Growth, add_articles, add_to_model_folder
-from kenmesh_hf.modeling.candidates_kenmesh import NEIGHBOURS_FILE, KenMeSHCandidates
+from kenmesh_hf.indexing import add_articles, build_candidates
+from kenmesh_hf.indexing.growth import Growth
+from kenmesh_hf.modeling.candidates_kenmesh import KenMeSHCandidates
 from kenmesh_hf.modeling.neighbours_kenmesh import SparseNeighbours, count_terms
 from kenmesh_hf.modeling.processing_kenmesh import KenMeSHProcessor
 from kenmesh_hf.modeling.proposals_kenmesh import CandidateOptions
 from kenmesh_hf.modeling.terms_kenmesh import hash_words
 from kenmesh_hf.modeling.text_kenmesh import content_words
-from kenmesh_hf.reading.articles import Article, Heading, write_articles
+from kenmesh_hf.reading import Article, Heading
 
 NEW = tiny_articles(30, seed=5, first_pmid=8001)
 
@@ -149,51 +147,7 @@ def test_a_dense_index_grows_too_and_again_after_it_was_saved(tiny_tagger, tmp_p
     assert np.mean([np.isin(mine, theirs).mean() for (mine, _), (theirs, _) in pairs]) > 0.85
 
 
-def test_a_model_shared_without_its_index_is_refused(tiny_model: Path, tmp_path: Path):
-    bare = tmp_path / "bare"
-    shutil.copytree(tiny_model, bare, ignore=shutil.ignore_patterns(NEIGHBOURS_FILE))
-    write_articles(NEW, tmp_path / "new.jsonl")
-    with pytest.raises(InputError, match="without its index"):
-        add_to_model_folder(bare, [tmp_path / "new.jsonl"], tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
 def test_a_processor_without_candidates_is_refused(tiny_tagger):
     bare = KenMeSHProcessor(tiny_tagger.processor.tokenizer, vocabulary=tiny_vocabulary())
     with pytest.raises(InputError, match="no candidates"):
         add_articles(bare, NEW)
-
-
-def test_a_saved_model_grows(tiny_model: Path, tmp_path: Path):
-    write_articles([*NEW, TRAINING[0]], tmp_path / "new.jsonl")
-    added, report = add_to_model_folder(tiny_model, [tmp_path / "new.jsonl"], tmp_path / "out")
-    assert added == 30 and report.read == 31 and report.notes == {"already in the index": 1}
-    tagger = load(tmp_path / "out")
-    assert len(tagger.processor.candidates.articles) == 150
-    neighbours = tagger(
-        {"title": NEW[0].title, "abstract": NEW[0].abstract}, threshold=0.0, top_k=3, evidence=True
-    )
-    assert NEW[0].pmid not in {n["pmid"] for tag in neighbours for n in tag["evidence"]["neighbours"]}
-    assert {path.name for path in (tmp_path / "out").iterdir()} >= {"modeling_kenmesh.py", "checksums.json"}
-    with pytest.raises(InputError, match="already there"):
-        add_to_model_folder(tiny_model, [tmp_path / "new.jsonl"], tmp_path / "out")
-
-
-def test_card_and_figures_of_the_smaller_index_stay_behind(tiny_model: Path, tmp_path: Path):
-    told = tmp_path / "told"
-    shutil.copytree(tiny_model, told)
-    (told / "README.md").write_text("# Figures\n")
-    (told / "results.json").write_text("{}")
-    write_articles(NEW, tmp_path / "new.jsonl")
-    add_to_model_folder(told, [tmp_path / "new.jsonl"], tmp_path / "out")
-    assert not {"README.md", "results.json"} & {path.name for path in (tmp_path / "out").iterdir()}
-
-
-def test_thresholds_are_chosen_anew_where_articles_for_that_are_given(tiny_model: Path, tmp_path: Path):
-    write_articles(NEW, tmp_path / "new.jsonl")
-    write_articles(UNSEEN, tmp_path / "tune.jsonl")
-    files = [tmp_path / "new.jsonl"], tmp_path / "out"
-    _, report = add_to_model_folder(tiny_model, *files, tune=[tmp_path / "tune.jsonl"])
-    assert report.read == len(NEW) + len(UNSEEN)
-    before, after = (load(folder).processor.thresholds for folder in (tiny_model, tmp_path / "out"))
-    assert after.held_out and after.global_threshold > before.global_threshold

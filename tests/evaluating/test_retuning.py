@@ -9,11 +9,11 @@ from tiny import tiny_articles
 from tiny_model import TRAINING
 
 from kenmesh_hf.errors import InputError, MismatchError
-from kenmesh_hf.evaluating.evaluation import evaluate, score_articles
-from kenmesh_hf.indexing.growth import add_articles
+from kenmesh_hf.evaluating import evaluate, retune_thresholds, score_articles
+from kenmesh_hf.evaluating.retuning import move_thresholds
+from kenmesh_hf.indexing import add_articles
 from kenmesh_hf.modeling.pipeline_kenmesh import MeSHIndexingPipeline
 from kenmesh_hf.modeling.thresholds_kenmesh import Thresholds
-from kenmesh_hf.updating.retuning import move_thresholds, retune_thresholds
 
 TUNING = tiny_articles(60, seed=21, first_pmid=50_001)
 HELD_OUT = tiny_articles(100, seed=22, first_pmid=60_001)

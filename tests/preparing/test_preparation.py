@@ -11,12 +11,12 @@ from safetensors.numpy import load_file
 from tiny import TEST, TRAIN, VALIDATION, tiny_articles, tiny_vocabulary
 
 from kenmesh_hf.errors import InputError
+from kenmesh_hf.options import PrepareOptions
+from kenmesh_hf.preparing import load_prepared, prepare
 from kenmesh_hf.preparing import preparation as module
-from kenmesh_hf.preparing.articles import list_files, merge, read_file
-from kenmesh_hf.preparing.dataset import load_prepared
-from kenmesh_hf.preparing.preparation import PrepareOptions, prepare
-from kenmesh_hf.reading.articles import Article, Heading, read_articles, write_articles
-from kenmesh_hf.words.word_vectors import WordVectors
+from kenmesh_hf.preparing.articles import list_inputs, merge, read_file
+from kenmesh_hf.reading import Article, Heading, read_articles, write_articles
+from kenmesh_hf.words import WordVectors
 
 
 def article_texts(folder: Path, split: str) -> set[str]:
@@ -195,7 +195,7 @@ def test_newest_record_of_a_pmid_counts(tmp_path: Path) -> None:
     for name, articles in (("pubmed24n0001.jsonl", old), ("pubmed24n0002.jsonl", new)):
         write_articles(articles, tmp_path / name)
     read = []
-    for path in list_files([str(tmp_path)]):
+    for path in list_inputs([str(tmp_path)]):
         read.append(tmp_path / "read" / f"{path.name}.gz")
         read_file(str(path), read[-1], human_only=True, strict=False, mesh=("", None))
     # The newest record of PMID 2 has no headings, so the older one must not come back.

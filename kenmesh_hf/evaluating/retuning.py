@@ -5,14 +5,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..errors import InputError
-from ..evaluating.evaluation import Scores, score_articles
-from ..evaluating.label_sets import find_hits
-from ..evaluating.label_thresholds import f_score
-from ..evaluating.thresholds import PRESETS, sweep_scores, sweep_thresholds, tune_thresholds
-from ..indexing.candidates import check_no_leak
+from ..indexing import check_no_leak
 from ..modeling.pipeline_kenmesh import MeSHIndexingPipeline
 from ..modeling.thresholds_kenmesh import Thresholds
-from ..reading.records import Article
+from ..reading import Article
+from .evaluation import Scores, score_articles
+from .label_sets import find_hits
+from .label_thresholds import f_score
+from .thresholds import PRESETS, sweep_scores, sweep_thresholds, tune_thresholds
 
 MIN_ARTICLES = 20
 _FOLDS = 5

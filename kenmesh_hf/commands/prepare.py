@@ -1,0 +1,29 @@
+"""`kenmesh prepare`: NLM's files → a training set."""
+
+import argparse
+
+from .arguments import add_fields, given_fields
+from .command import Command
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from ..options import PrepareOptions
+
+    add_fields(parser, PrepareOptions)
+    parser.add_argument("--quiet", action="store_true", help="no progress bars")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    from ..options import PrepareOptions
+    from ..preparing import prepare
+
+    prepare(PrepareOptions(**given_fields(PrepareOptions, arguments)), progress=not arguments.quiet)
+
+
+COMMAND = Command(
+    name="prepare",
+    summary="make a training set from PubMed, PMC and MeSH files",
+    examples="kenmesh prepare --pubmed pubmed26n*.xml.gz --mesh desc2026.xml --out data",
+    add_arguments=add_arguments,
+    run=run,
+)

@@ -1,0 +1,30 @@
+"""`kenmesh serve`: a model → the web page and the REST interface."""
+
+import argparse
+
+from .arguments import add_model, loading
+from .command import Command
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_model(parser)
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="address to listen on (default: this machine only)"
+    )
+    parser.add_argument("--port", type=int, default=8000, help="port (default: 8000)")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    from ..serving import serve
+
+    serve(arguments.model, host=arguments.host, port=arguments.port, **loading(arguments))
+
+
+COMMAND = Command(
+    name="serve",
+    summary="serve the web page and the REST interface",
+    examples="kenmesh serve --port 8080",
+    add_arguments=add_arguments,
+    run=run,
+    scores=True,
+)
