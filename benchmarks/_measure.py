@@ -7,6 +7,7 @@ import statistics
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -46,13 +47,6 @@ def alternate(runs: dict[str, Callable[[], object]], repeats: int) -> dict[str, 
     return {name: statistics.median(values) for name, values in seconds.items()}
 
 
-def measure_steps(
-    steps: dict[str, Callable[[], object]], repeats: int
-) -> tuple[dict[str, float], dict[str, int]]:
-    """Median seconds of each step, taking turns, and the bytes each adds at its highest point."""
-    return alternate(steps, repeats), {name: peak_memory(run) for name, run in steps.items()}
-
-
 def peak_memory(run: Callable[[], object]) -> int:
     """Bytes that a run adds to the process at its highest point, looked at every millisecond."""
     gc.collect()
@@ -89,17 +83,44 @@ def print_table(rows: dict[str, dict[str, str]]):
         print(f"{name:<{width}}", *(f"{row[column]:>16}" for column in columns))
 
 
-def print_costs(
-    forward: str, forwards: dict[str, float], steps: dict[str, float], memory: dict[str, int]
-) -> None:
-    """A table of the seconds of a forward pass and of a step, and the memory of the step."""
+@dataclass(frozen=True)
+class Costs:
+    """Median seconds of a forward pass and of a training step of each alternative, and the bytes of the step."""
+
+    forward: dict[str, float]
+    step: dict[str, float]
+    memory: dict[str, int]
+
+
+def measure_costs(
+    forward: str,
+    forwards: dict[str, Callable[[], object]],
+    steps: dict[str, Callable[[], object]],
+    repeats: int,
+    between: Callable[[], object] = gc.collect,
+) -> Costs:
+    """Times training steps, then forward passes without gradients, and prints both as a table.
+
+    Args:
+        forward: Heading of the forward passes.
+        forwards: The alternatives' forward passes.
+        steps: Their training steps.
+        repeats: Runs of each.
+        between: Called once the steps are done.
+    """
+    step = alternate(steps, repeats)
+    memory = {name: peak_memory(run) for name, run in steps.items()}
+    between()
+    with torch.no_grad():
+        costs = Costs(alternate(forwards, repeats), step, memory)
     print_table(
         {
             name: {
-                forward: f"{1000 * forwards[name]:.0f} ms",
+                forward: f"{1000 * costs.forward[name]:.0f} ms",
                 "step": f"{1000 * seconds:.0f} ms",
                 "peak memory": f"{memory[name] / 2**20:.0f} MiB",
             }
-            for name, seconds in steps.items()
+            for name, seconds in step.items()
         }
     )
+    return costs

@@ -5,9 +5,10 @@ of non-candidates set to zero, a context vector for each article and label, its 
 """
 
 import json
+from functools import partial
 
 import torch
-from _measure import alternate, measure_steps, parse_arguments, print_costs
+from _measure import measure_costs, parse_arguments
 from torch import Tensor
 
 from kenmesh_hf.modeling.functional_kenmesh import ScoreAndGatherLabels, attended_score, mean_state
@@ -51,22 +52,18 @@ def main():
     difference = (forward(dense) - forward(ours)).abs().max().item()
     gradient_pairs = zip(step(dense), step(ours), strict=True)
     gradient_difference = max((one - other).abs().max().item() for one, other in gradient_pairs)
-    forwards = alternate(
-        {name: lambda score=score: forward(score) for name, score in both.items()}, args.repeats
-    )
-    steps, memory = measure_steps(
-        {name: lambda score=score: step(score) for name, score in both.items()}, args.repeats
-    )
-    print_costs("forward", forwards, steps, memory)
+    forwards = {name: partial(forward, score) for name, score in both.items()}
+    steps = {name: partial(step, score) for name, score in both.items()}
+    costs = measure_costs("forward", forwards, steps, args.repeats)
     result = {
         "benchmark": "label_attention",
-        "ratio_forward": round(forwards["dense"] / forwards["ours"], 1),
-        "ratio_step": round(steps["dense"] / steps["ours"], 1),
-        "memory_ratio": round(memory["dense"] / max(memory["ours"], 1), 1),
+        "ratio_forward": round(costs.forward["dense"] / costs.forward["ours"], 1),
+        "ratio_step": round(costs.step["dense"] / costs.step["ours"], 1),
+        "memory_ratio": round(costs.memory["dense"] / max(costs.memory["ours"], 1), 1),
         "max_abs_diff": difference,
         "max_abs_gradient_diff": gradient_difference,
-        "seconds_forward": forwards,
-        "seconds_step": steps,
+        "seconds_forward": costs.forward,
+        "seconds_step": costs.step,
     }
     print(json.dumps(result | vars(args)))
 

@@ -8,7 +8,7 @@ import json
 
 import torch
 import torch.nn.functional as F
-from _measure import alternate, measure_steps, parse_arguments, print_costs
+from _measure import measure_costs, parse_arguments
 from label_attention import dense
 from torch import Tensor
 
@@ -94,8 +94,6 @@ def main():
         "dense": lambda: step(lambda: dense_step(model, batch, args.dense_rows)),
         "encoder": lambda: step(lambda: sum(states.sum() for states in encode(model, batch)).backward()),
     }
-    seconds_step, memory = measure_steps(steps, args.repeats)
-    optimizer.zero_grad()
     inputs = {name: value for name, value in batch.items() if name != "labels"}
 
     def dense_forward():
@@ -107,21 +105,24 @@ def main():
         "dense": dense_forward,
         "encoder": lambda: encode(model, batch),
     }
-    model.eval()
+
+    def finish_training():
+        optimizer.zero_grad()
+        model.eval()
+
+    costs = measure_costs("prediction", forwards, steps, args.repeats, finish_training)
     with torch.no_grad():
-        seconds_forward = alternate(forwards, args.repeats)
         difference = (model(**inputs).logits - dense_forward()).abs().max().item()
-    print_costs("prediction", seconds_forward, seconds_step, memory)
     result = {
         "benchmark": "training_step",
-        "ratio_step": round(seconds_step["dense"] / seconds_step["ours"], 1),
-        "ratio_forward": round(seconds_forward["dense"] / seconds_forward["ours"], 1),
-        "step_over_encoder": round(seconds_step["ours"] / seconds_step["encoder"], 2),
-        "inference_over_encoder": round(seconds_forward["ours"] / seconds_forward["encoder"], 2),
-        "peak_memory_ratio": round(memory["dense"] / max(memory["ours"], 1), 1),
+        "ratio_step": round(costs.step["dense"] / costs.step["ours"], 1),
+        "ratio_forward": round(costs.forward["dense"] / costs.forward["ours"], 1),
+        "step_over_encoder": round(costs.step["ours"] / costs.step["encoder"], 2),
+        "inference_over_encoder": round(costs.forward["ours"] / costs.forward["encoder"], 2),
+        "peak_memory_ratio": round(costs.memory["dense"] / max(costs.memory["ours"], 1), 1),
         "max_abs_diff": difference,
-        "seconds_step": seconds_step,
-        "seconds_forward": seconds_forward,
+        "seconds_step": costs.step,
+        "seconds_forward": costs.forward,
     }
     print(json.dumps(result | vars(args)))
 

@@ -75,6 +75,13 @@ class DenseNeighbours:
         neighbours.index = build_index(embedded, exact_size)
         return neighbours
 
+    def grow(self, counts: TermCounts) -> "DenseNeighbours":
+        """The index with more articles; how rare a word is stays as it was."""
+        stored = self.index.reconstruct_n(0, self.index.ntotal)
+        return DenseNeighbours(
+            self.tensors, build_index(np.concatenate([stored, self.embed(counts)]), EXACT_SIZE)
+        )
+
     def embed(self, counts: TermCounts) -> np.ndarray:
         """`Σ idf·e / Σ idf` of each article at unit length, `(articles, dim)`; zero without a known word."""
         place = np.searchsorted(self.words, counts.hashes).clip(max=len(self.words) - 1)

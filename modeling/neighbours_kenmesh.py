@@ -67,6 +67,57 @@ def hash_articles(titles: HashedWords, abstracts: HashedWords) -> np.ndarray:
     return total
 
 
+class Postings(NamedTuple):
+    """Words of articles, one entry for each word that an article has.
+
+    Attributes:
+        columns: Places of the words among the terms of an index.
+        documents: The articles.
+        weights: Real numbers, or as bytes once they are `scaled`.
+    """
+
+    columns: np.ndarray
+    documents: np.ndarray
+    weights: np.ndarray
+
+    def scaled(self, squares: np.ndarray) -> "Postings":
+        """Weights in articles of these squared lengths, as bytes."""
+        weights = np.sqrt(self.weights / np.sqrt(squares)[self.documents])
+        return self._replace(weights=np.round(weights * 255).astype(np.uint8))
+
+
+def weigh_terms(counts: TermCounts, terms: np.ndarray, idf: np.ndarray) -> tuple[Postings, np.ndarray]:
+    """Weights of articles' words among terms of this rarity, and the squared length of each article."""
+    size = len(counts.offsets) - 1
+    column, known = _find(counts.hashes, terms)
+    column = column[known]
+    document = np.repeat(np.arange(size), np.diff(counts.offsets))[known]
+    weight = (1 + np.log(counts.counts[known])) * idf[column]
+    return Postings(column, document, weight), np.bincount(document, weight**2, minlength=size)
+
+
+def _find(hashes: np.ndarray, terms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where each word stands among the terms of an index, and whether it does."""
+    place = np.minimum(np.searchsorted(terms, hashes), max(len(terms) - 1, 0))
+    return place, terms[place] == hashes if len(terms) else np.zeros(len(place), bool)
+
+
+def _arrange(
+    parts: Sequence[Postings], terms: np.ndarray, idf: np.ndarray, size: int
+) -> dict[str, np.ndarray]:
+    """The arrays of an index of so many articles: postings by word, and by article within a word."""
+    columns, documents, weights = (np.concatenate(values) for values in zip(*parts, strict=True))
+    order = np.argsort(columns, kind="stable")
+    return {
+        "terms": terms,
+        "idf": idf.astype(np.float32),
+        "offsets": np.searchsorted(columns[order], np.arange(len(terms) + 1)).astype(np.uint32),
+        "documents": documents[order].astype(np.uint16 if size <= 1 << 16 else np.uint32),
+        "weights": weights[order],
+        "size": np.array([size], np.int64),
+    }
+
+
 class SparseNeighbours:
     """An inverted index of weighted words over the training articles.
 
@@ -90,31 +141,47 @@ class SparseNeighbours:
     def build(cls, counts: TermCounts, max_terms: int = 64) -> "SparseNeighbours":
         """Indexes articles."""
         size = len(counts.offsets) - 1
-        terms, column, frequency = np.unique(counts.hashes, return_inverse=True, return_counts=True)
-        document = np.repeat(np.arange(size), np.diff(counts.offsets))
+        terms, frequency = np.unique(counts.hashes, return_counts=True)
         known = frequency >= MIN_DOCUMENTS
-        idf = rarity(size, frequency)
-        weight = (1 + np.log(counts.counts)) * idf[column]
-        square = np.bincount(document, np.where(known[column], weight**2, 0), minlength=size)
+        terms, idf = terms[known], rarity(size, frequency[known])
+        postings, square = weigh_terms(counts, terms, idf)
         # A title alone is short and would be near to everything it shares one word with.
-        norm = np.sqrt(square + LENGTH_DAMPING * square.sum() / max(size, 1))
-        keep = known[column]
-        column, document, weight = column[keep], document[keep], weight[keep]
-        weight /= norm[document]
-        order = np.argsort(column, kind="stable")
-        new = np.cumsum(known) - 1
-        offsets = np.searchsorted(new[column[order]], np.arange(known.sum() + 1))
-        return cls(
-            {
-                "terms": terms[known],
-                "idf": idf[known].astype(np.float32),
-                "offsets": offsets.astype(np.uint32),
-                "documents": document[order].astype(np.uint16 if size <= 1 << 16 else np.uint32),
-                "weights": np.round(np.sqrt(weight[order]) * 255).astype(np.uint8),
-                "size": np.array([size], np.int64),
-            },
-            max_terms,
-        )
+        damping = LENGTH_DAMPING * square.sum() / max(size, 1)
+        return cls(_arrange([postings.scaled(square + damping)], terms, idf, size), max_terms)
+
+    def grow(self, counts: TermCounts) -> "SparseNeighbours":
+        """Merges the words of new articles into the index; how rare a word is that it knows stays as it was.
+
+        A word that it lacks stood in fewer than two old articles, so the new ones tell how rare it is.
+        """
+        size = self.size + len(counts.offsets) - 1
+        words, frequency = np.unique(counts.hashes, return_counts=True)
+        fresh = (frequency >= MIN_DOCUMENTS) & ~np.isin(words, self.terms)
+        terms = np.union1d(self.terms, words[fresh])
+        idf, old_columns = np.zeros(len(terms)), np.searchsorted(terms, self.terms)
+        idf[np.searchsorted(terms, words[fresh])] = rarity(size, frequency[fresh])
+        idf[old_columns] = self.idf
+        postings, square = weigh_terms(counts, terms, idf)
+        new = postings.scaled(square + self._damping(square))
+        old = Postings(np.repeat(old_columns, np.diff(self.offsets)), self.documents, self.weights)
+        later = new._replace(documents=new.documents + self.size)
+        return SparseNeighbours(_arrange([old, later], terms, idf, size), self.max_terms)
+
+    def _damping(self, square: np.ndarray) -> float:
+        """What was added to the squared length of every article when the index was built.
+
+        It is not stored, but follows from an article's weights: its lightest words were counted once, so
+        their weight over their idf is one over the damped length, and the sum of squares lacks the damping's
+        share.
+        """
+        weights = (self.weights / 255.0) ** 2
+        lightest = np.full(self.size, np.inf)
+        np.minimum.at(lightest, self.documents, weights / np.repeat(self.idf, np.diff(self.offsets)))
+        share = 1 - np.bincount(self.documents, weights**2, minlength=self.size)
+        usable = np.isfinite(lightest) & (lightest > 0) & (share > 0)
+        if not usable.any():
+            return float(square.mean())
+        return float(np.median(share[usable] / lightest[usable] ** 2))
 
     def search(
         self, counts: TermCounts, k: int, exclude: Sequence[np.ndarray]
@@ -130,8 +197,7 @@ class SparseNeighbours:
         Returns:
             For each query its neighbours, nearest first, and their cosines.
         """
-        place = np.minimum(np.searchsorted(self.terms, counts.hashes), max(len(self.terms) - 1, 0))
-        known = self.terms[place] == counts.hashes if len(self.terms) else np.zeros(len(place), bool)
+        place, known = _find(counts.hashes, self.terms)
         times = 1 + np.log(counts.counts)
         found = []
         for query, own in enumerate(exclude):

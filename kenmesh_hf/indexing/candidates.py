@@ -1,13 +1,13 @@
 """Builds candidates from training articles and a MeSH vocabulary."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..errors import InputError
 from ..modeling.associations_kenmesh import Readings
 from ..modeling.candidates_kenmesh import KenMeSHCandidates
-from ..modeling.dense_neighbours_kenmesh import DenseNeighbours
 from ..modeling.journals_kenmesh import JournalTable
 from ..modeling.lexicon_kenmesh import Lexicon
 from ..modeling.neighbours_kenmesh import SparseNeighbours, TermCounts, count_terms, hash_articles
@@ -18,6 +18,9 @@ from ..reading import Article
 from .articles import carries, hash_texts, identities, index_articles, label_ids
 from .associations import build_associations
 from .ranking import fit_ranker
+
+if TYPE_CHECKING:
+    from ..modeling.dense_neighbours_kenmesh import DenseNeighbours
 
 # How much an article since `CandidateOptions.recent` counts in word associations, older ones once.
 _RECENT_IMPORTANCE = 4.0
@@ -78,7 +81,7 @@ def build_candidates(
 
 def build_index(
     counts: TermCounts, options: CandidateOptions, word_vectors: tuple[Sequence[str], np.ndarray] | None
-) -> SparseNeighbours | DenseNeighbours:
+) -> "SparseNeighbours | DenseNeighbours":
     """The neighbour index of articles with these words; arguments as for `build_candidates`."""
     if options.index == "sparse":
         return SparseNeighbours.build(counts)
@@ -86,6 +89,9 @@ def build_index(
         raise InputError(
             "The dense neighbour index is made of word vectors; give some, or use the sparse index."
         )
+    # Only here, since FAISS takes a while to load and few models need it.
+    from ..modeling.dense_neighbours_kenmesh import DenseNeighbours
+
     words, vectors = word_vectors
     hashed = hash_words(words)
     # A word that the hashing divides or leaves out has no place in the index.

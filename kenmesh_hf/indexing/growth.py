@@ -8,7 +8,6 @@ known word is, and the linear model from words to labels.
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -16,15 +15,7 @@ from ..errors import InputError
 from ..modeling.associations_kenmesh import Readings, WordAssociations, code, pack_left_out
 from ..modeling.candidates_kenmesh import KenMeSHCandidates
 from ..modeling.lexicon_kenmesh import Hits, Lexicon
-from ..modeling.neighbours_kenmesh import (
-    MIN_DOCUMENTS,
-    IndexedArticles,
-    SparseNeighbours,
-    TermCounts,
-    count_terms,
-    hash_articles,
-    rarity,
-)
+from ..modeling.neighbours_kenmesh import IndexedArticles, count_terms, hash_articles
 from ..modeling.processing_kenmesh import KenMeSHProcessor
 from ..reading import Article
 from .articles import carries, hash_texts, identities, index_articles, label_ids
@@ -102,7 +93,7 @@ def grow_candidates(
     journals = [article.journal_names for article in articles]
     readings = Readings.of(counts, words[0], hits, named, old.journals.numbers(journals))
     return KenMeSHCandidates(
-        _grow_index(old.index, counts),
+        old.index.grow(counts),
         _grow_articles(old.articles, index_articles(articles, hash_articles(*words), labels)),
         old.journals.grow(journals, labels),
         _grow_lexicon(old.lexicon, hits, carried),
@@ -112,72 +103,6 @@ def grow_candidates(
         old.options,
         old.ranker,
     )
-
-
-def _grow_index(index: Any, counts: TermCounts) -> Any:
-    """The neighbour index, sparse or dense, with more articles."""
-    if isinstance(index, SparseNeighbours):
-        return grow_neighbours(index, counts)
-    # Only here, since FAISS takes a while to load and few models need it.
-    from ..modeling.dense_neighbours_kenmesh import EXACT_SIZE, DenseNeighbours, build_index
-
-    stored = index.index.reconstruct_n(0, index.index.ntotal)
-    return DenseNeighbours(
-        index.tensors, build_index(np.concatenate([stored, index.embed(counts)]), EXACT_SIZE)
-    )
-
-
-def grow_neighbours(index: SparseNeighbours, counts: TermCounts) -> SparseNeighbours:
-    """Merges the words of new articles into the index.
-
-    A word that it lacks stood in fewer than two old articles, so the new ones tell how rare it is.
-    """
-    new = len(counts.offsets) - 1
-    size = index.size + new
-    words, frequency = np.unique(counts.hashes, return_counts=True)
-    fresh = (frequency >= MIN_DOCUMENTS) & ~np.isin(words, index.terms)
-    terms = np.union1d(index.terms, words[fresh])
-    idf = np.zeros(len(terms))
-    idf[np.searchsorted(terms, words[fresh])] = rarity(size, frequency[fresh])
-    idf[np.searchsorted(terms, index.terms)] = index.idf
-    document = np.repeat(np.arange(new), np.diff(counts.offsets))
-    known = np.isin(counts.hashes, terms)
-    column, document = np.searchsorted(terms, counts.hashes[known]), document[known]
-    weight = (1 + np.log(counts.counts[known])) * idf[column]
-    square = np.bincount(document, weight**2, minlength=new)
-    weight /= np.sqrt(square + _damping(index, square))[document]
-    posted = np.repeat(np.searchsorted(terms, index.terms), np.diff(index.offsets))
-    columns = np.concatenate([posted, column])
-    order = np.argsort(columns, kind="stable")
-    documents = np.concatenate([index.documents.astype(np.int64), document + index.size])[order]
-    weights = np.concatenate([index.weights, np.round(np.sqrt(weight) * 255).astype(np.uint8)])[order]
-    return SparseNeighbours(
-        {
-            "terms": terms,
-            "idf": idf.astype(np.float32),
-            "offsets": np.searchsorted(columns[order], np.arange(len(terms) + 1)).astype(np.uint32),
-            "documents": documents.astype(np.uint16 if size <= 1 << 16 else np.uint32),
-            "weights": weights,
-            "size": np.array([size], np.int64),
-        },
-        index.max_terms,
-    )
-
-
-def _damping(index: SparseNeighbours, square: np.ndarray) -> float:
-    """What was added to the squared length of every article when the index was built.
-
-    It is not stored, but follows from an article's weights: its lightest words were counted once, so their
-    weight over their idf is one over the damped length, and the sum of squares lacks the damping's share.
-    """
-    weights = (index.weights / 255.0) ** 2
-    lightest = np.full(index.size, np.inf)
-    np.minimum.at(lightest, index.documents, weights / np.repeat(index.idf, np.diff(index.offsets)))
-    share = 1 - np.bincount(index.documents, weights**2, minlength=index.size)
-    usable = np.isfinite(lightest) & (lightest > 0) & (share > 0)
-    if not usable.any():
-        return float(square.mean())
-    return float(np.median(share[usable] / lightest[usable] ** 2))
 
 
 def _grow_articles(old: IndexedArticles, new: IndexedArticles) -> IndexedArticles:
