@@ -85,9 +85,9 @@ def print_table(rows: dict[str, dict[str, str]]):
 
 @dataclass(frozen=True)
 class Costs:
-    """Median seconds of a forward pass and of a training step of each alternative, and the bytes of the step."""
+    """Median seconds of a forward pass and of a step of each alternative, and the bytes that a step adds."""
 
-    forward: dict[str, float]
+    """Median seconds of a forward pass and of a step of each alternative, and the bytes that a step adds."""
     step: dict[str, float]
     memory: dict[str, int]
 

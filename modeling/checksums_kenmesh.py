@@ -140,11 +140,13 @@ class ChecksummedWeights:
         self,
         save_directory: str | os.PathLike,
         is_main_process: bool = True,
+        state_dict: dict | None = None,
         push_to_hub: bool = False,
+        *args: Any,
         **kwargs: Any,
     ) -> None:
         hub_options = {name: kwargs.pop(name) for name in HUB_OPTIONS if name in kwargs}
-        super().save_pretrained(save_directory, is_main_process=is_main_process, **kwargs)  # type: ignore[misc]
+        super().save_pretrained(save_directory, is_main_process, state_dict, False, *args, **kwargs)  # type: ignore[misc]
         folder = Path(save_directory)
         if is_main_process:
             write_checksums(folder, [path.name for path in folder.iterdir() if is_weights(path.name)])

@@ -1,6 +1,6 @@
 """Configuration of a KenMeSH model: sizes, the paper's ablations as switches, what lies beyond it."""
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from huggingface_hub.dataclasses import strict
 from transformers import PreTrainedConfig
@@ -80,6 +80,9 @@ class KenMeSHConfig(PreTrainedConfig):
     attention_chunk_elements: int = 4_194_304
     initializer_range: float = 0.02
     pad_token_id: int | None = 0
+    if TYPE_CHECKING:
+        # transformers calls it optional, but every configuration has labels.
+        num_labels: int
 
     def __post_init__(self, **kwargs):
         # With the package installed its own pipeline is registered, and `pipeline()` would demand

@@ -1,6 +1,7 @@
 """Tensor operations of the network; three carry a gradient written by hand, which saves most of the cost."""
 
-from functools import cache
+from collections.abc import Iterable
+from functools import cache, reduce
 
 import torch
 import torch.nn.functional as F
@@ -20,6 +21,11 @@ def check_range(ids: Tensor, size: int, name: str, hint: str = ""):
         )
 
 
+def add_all(tensors: Iterable[Tensor]) -> Tensor:
+    """The sum of one or more tensors."""
+    return reduce(torch.add, tensors)
+
+
 def gather_text(states: Tensor, order: Tensor) -> Tensor:
     """Picks text positions: `(batch, text, dim)` by `(batch, text)`."""
     batch, text, dim = states.shape
@@ -27,7 +33,7 @@ def gather_text(states: Tensor, order: Tensor) -> Tensor:
     return states.reshape(batch * text, dim).index_select(0, rows.flatten()).view(batch, text, dim)
 
 
-def run_lstm(lstm: nn.LSTM, states: Tensor) -> Tensor:
+def run_lstm(lstm: nn.Module, states: Tensor) -> Tensor:
     """What an LSTM makes of `(batch, text, dim)`, in the type of autocast or, where that fails, its own."""
     if states.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
         if not has_cpu_lstm(torch.get_autocast_dtype("cpu")):

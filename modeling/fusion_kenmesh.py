@@ -16,6 +16,9 @@ class KenMeSHEvidence(nn.Module):
     A linear function, and beside it a small network that also sees the score of the large one.
     """
 
+    mean: Tensor
+    std: Tensor
+
     def __init__(self, config: KenMeSHConfig):
         super().__init__()
         features, hidden = config.num_evidence_features, config.evidence_hidden_size

@@ -12,8 +12,7 @@ def label_loss(
     config: KenMeSHConfig,
     logits: Tensor,
     labels: Tensor,
-    candidate_ids: Tensor | None,
-    candidate_mask: Tensor | None,
+    candidates: tuple[Tensor, Tensor] | None,
 ) -> Tensor:
     """The mean over the labels that `loss_labels` names; without candidates, over all.
 
@@ -21,13 +20,13 @@ def label_loss(
         config: Says which labels count.
         logits: `(batch, labels)`.
         labels: Gold label ids `(batch, gold)`; anything negative is padding.
-        candidate_ids: `(batch, candidates)`.
-        candidate_mask: True at real candidates.
+        candidates: Their ids `(batch, candidates)`, and True at real ones.
     """
     check_range(labels.clamp(min=0), config.num_labels, "labels")
     gold = multi_hot(labels, labels >= 0, config.num_labels)
-    if config.loss_labels == "all" or candidate_ids is None:
+    if config.loss_labels == "all" or candidates is None:
         return F.binary_cross_entropy_with_logits(logits.float(), gold.float())
+    candidate_ids, candidate_mask = candidates
     if config.loss_labels == "candidates":
         logits, gold = logits.gather(1, candidate_ids), gold.gather(1, candidate_ids)
         counted = candidate_mask

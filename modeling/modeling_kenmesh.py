@@ -18,6 +18,7 @@ from .configuration_kenmesh import KenMeSHConfig
 from .functional_kenmesh import (
     ScoreAndGatherLabels,
     SpreadOverGraph,
+    add_all,
     attended_score,
     attention_weights,
     build_adjacency,
@@ -63,7 +64,7 @@ class KenMeSHBiLSTM(nn.Module):
             states = torch.cat(both, dim=-1) * mask.unsqueeze(-1)
         return states
 
-    def _read(self, lstm: nn.LSTM, states: Tensor, order: Tensor) -> Tensor:
+    def _read(self, lstm: nn.Module, states: Tensor, order: Tensor) -> Tensor:
         return gather_text(run_lstm(lstm, gather_text(states, order)), order.argsort(dim=1))
 
 
@@ -91,6 +92,10 @@ class KenMeSHDilatedCNN(nn.Module):
 
 class KenMeSHLabelEncoder(nn.Module):
     """Eq. 3: a label's vector is the mean of its name's word vectors beside two graph convolutions of it."""
+
+    token_ids: Tensor
+    token_offsets: Tensor
+    edges: Tensor
 
     def __init__(self, config: KenMeSHConfig):
         super().__init__()
@@ -128,10 +133,10 @@ class KenMeSHFreeLabels(nn.Module):
 class KenMeSHPreTrainedModel(ChecksummedWeights, PreTrainedModel):
     """What every KenMeSH model shares: configuration, initial weights, names."""
 
+    config: KenMeSHConfig
     config_class = KenMeSHConfig
     base_model_prefix = "kenmesh"
     main_input_name = "input_ids"
-    input_modalities = ("text",)
     _no_split_modules = ["KenMeSHBiLSTM", "KenMeSHDilatedCNN", "KenMeSHLabelEncoder"]
 
     @torch.no_grad()
@@ -141,7 +146,7 @@ class KenMeSHPreTrainedModel(ChecksummedWeights, PreTrainedModel):
             init.kaiming_uniform_(module.weight, nonlinearity="relu")
         elif isinstance(module, KenMeSHLabelEncoder):
             for layer in module.layers:
-                init.xavier_uniform_(layer.weight)
+                init.xavier_uniform_(layer.get_parameter("weight"))
             for buffer in (module.token_ids, module.token_offsets, module.edges):
                 init.zeros_(buffer)
         elif isinstance(module, KenMeSHFreeLabels):
@@ -152,7 +157,7 @@ class KenMeSHPreTrainedModel(ChecksummedWeights, PreTrainedModel):
             init.ones_(module.score_scale)
             init.zeros_(module.linear.weight)
             for layer in module.hidden:
-                init.xavier_uniform_(layer.weight)
+                init.xavier_uniform_(layer.get_parameter("weight"))
             if module.output is not None:
                 init.zeros_(module.output.weight)
         elif isinstance(module, KenMeSHForMeSHIndexing) and module.label_bias is not None:
@@ -180,7 +185,7 @@ class KenMeSHModel(KenMeSHPreTrainedModel):
     def get_input_embeddings(self) -> nn.Embedding:
         return self.word_embeddings
 
-    def set_input_embeddings(self, value: nn.Embedding):
+    def set_input_embeddings(self, value: nn.Embedding):  # type: ignore[override]
         self.word_embeddings = value
         if isinstance(self.label_encoder, KenMeSHLabelEncoder):
             # A name word that a smaller table no longer holds becomes unknown.
@@ -263,12 +268,15 @@ class KenMeSHModel(KenMeSHPreTrainedModel):
             title_hidden_state=title,
             label_features=self.label_features(),
             text_mask=mask.long(),
-            title_mask=None if title is None else title_mask.long(),
+            title_mask=None if title is None or title_mask is None else title_mask.long(),
             hidden_states=tuple(levels) if output_hidden_states else None,
         )
 
     def _text_mask(self, input_ids: Tensor, attention_mask: Tensor | None) -> Tensor:
-        return attention_mask.bool() if attention_mask is not None else input_ids != self.config.pad_token_id
+        padding = self.config.pad_token_id
+        if attention_mask is None and padding is not None:
+            return input_ids != padding
+        return (torch.ones_like(input_ids) if attention_mask is None else attention_mask).bool()
 
     def _join(self, title_ids: Tensor, title_mask: Tensor, text_ids: Tensor, text_mask: Tensor):
         """One text of title and abstract, its words without a gap in between and all padding last."""
@@ -325,15 +333,14 @@ class KenMeSHForMeSHIndexing(KenMeSHPreTrainedModel):
         if features.title_hidden_state is not None:
             channels.insert(0, (features.title_hidden_state, features.title_mask.bool()))
         keys = features.label_features
-        if candidate_ids is not None:
-            candidate_ids, candidate_mask = self._candidates(candidate_ids, candidate_mask)
-        if candidate_ids is None or not self.config.mask_labels:
+        candidates = None if candidate_ids is None else self._candidates(candidate_ids, candidate_mask)
+        if candidates is None or not self.config.mask_labels:
             logits = self._add_bias(self._score_every_label(channels, keys))
         else:
-            logits = self._score_candidates(channels, keys, candidate_ids, candidate_mask, candidate_features)
+            logits = self._score_candidates(channels, keys, *candidates, candidate_features)
         loss = attentions = None
         if labels is not None:
-            loss = label_loss(self.config, logits, labels, candidate_ids, candidate_mask)
+            loss = label_loss(self.config, logits, labels, candidates)
         if attention_label_ids is not None:
             attentions = self._attentions(channels, keys, attention_label_ids)
         return KenMeSHOutput(loss, logits, features.hidden_states, attentions)
@@ -359,10 +366,10 @@ class KenMeSHForMeSHIndexing(KenMeSHPreTrainedModel):
             candidate_keys = F.embedding(candidate_ids, keys)
             others = candidate_keys.new_full((len(candidate_ids), self.config.num_labels), UNSCORED)
         else:
-            means = sum(mean_state(states, mask) for states, mask in channels)
+            means = add_all(mean_state(states, mask) for states, mask in channels)
             others, candidate_keys = ScoreAndGatherLabels.apply(keys, means.to(keys.dtype), candidate_ids)
             others = self._add_bias(others)
-        scores = sum(attended_score(states, mask, candidate_keys) for states, mask in channels)
+        scores = add_all(attended_score(states, mask, candidate_keys) for states, mask in channels)
         if self.evidence is not None:
             scores = self.evidence(scores, candidate_features)
         if self.label_bias is not None:
@@ -381,7 +388,7 @@ class KenMeSHForMeSHIndexing(KenMeSHPreTrainedModel):
         size = max(1, self.config.attention_chunk_elements // words)
 
         def score(block: Tensor) -> Tensor:
-            return sum(attended_score(states, mask, block) for states, mask in channels)
+            return add_all(attended_score(states, mask, block) for states, mask in channels)
 
         blocks = keys.split(size)
         if torch.is_grad_enabled():

@@ -158,6 +158,8 @@ def start_evidence(
         Mean cross-entropy in the last pass.
     """
     evidence = model.evidence
+    if evidence is None:
+        raise MismatchError("This network weighs no evidence; build it with evidence=True.")
     numbers, targets = _evidence_arrays(rows, model.config.num_evidence_features)
     with torch.no_grad():
         evidence.mean.copy_(numbers.mean(0))

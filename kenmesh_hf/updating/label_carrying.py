@@ -40,7 +40,8 @@ def carry_candidates(candidates: KenMeSHCandidates, plan: UpdatePlan) -> KenMeSH
 def _carry_counts(frequencies: LabelFrequencies, plan: UpdatePlan) -> LabelFrequencies:
     kept = plan.old_to_new >= 0
     counts = np.zeros((2, len(plan.new)), np.int64)
-    np.add.at(counts, (slice(None), plan.old_to_new[kept]), frequencies.counts[:, kept])
+    for new, old in zip(counts, frequencies.counts, strict=True):
+        np.add.at(new, plan.old_to_new[kept], old[kept])
     return LabelFrequencies(counts, frequencies.sizes)
 
 
@@ -182,7 +183,9 @@ def carry_network(
         "num_edges": labels["edges"].shape[1],
     }
     config = KenMeSHConfig(**(model.config.to_dict() | sizes | label_names(plan.new)))
-    new = KenMeSHForMeSHIndexing(config).to(model.device, model.dtype)
+    new = KenMeSHForMeSHIndexing(config)
+    # mypy sees a method without its `self`: transformers wraps it.
+    new.to(device=model.device, dtype=model.dtype)  # type: ignore[call-arg]
     before = model.state_dict()
     for name, weight in new.state_dict().items():
         if name == _WORDS:
