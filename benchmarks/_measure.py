@@ -87,7 +87,7 @@ def print_table(rows: dict[str, dict[str, str]]):
 class Costs:
     """Median seconds of a forward pass and of a step of each alternative, and the bytes that a step adds."""
 
-    """Median seconds of a forward pass and of a step of each alternative, and the bytes that a step adds."""
+    forward: dict[str, float]
     step: dict[str, float]
     memory: dict[str, int]
 

@@ -5,6 +5,7 @@ import threading
 from types import SimpleNamespace
 
 import numpy as np
+from patience import PATIENCE
 
 from kenmesh_hf.modeling.journals_kenmesh import JournalTable
 from kenmesh_hf.modeling.thresholds_kenmesh import Thresholds
@@ -60,7 +61,7 @@ class TaggerDouble:
     def __call__(self, articles, **options):
         self.started.set()
         if self.gate is not None:
-            self.gate.wait(20)
+            self.gate.wait(PATIENCE)
         self.batches.append(len(articles))
         if any("poison" in article["title"] for article in articles):
             raise RuntimeError("this text breaks the model")

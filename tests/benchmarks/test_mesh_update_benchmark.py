@@ -8,6 +8,7 @@ from pathlib import Path
 import mesh_update
 import pytest
 from new_year import NEW, new_year_articles, write_new_year
+from patience import PATIENCE
 from tiny import tiny_articles, write_tiny_mesh
 
 from kenmesh_hf.reading import Article, Heading, write_articles
@@ -63,7 +64,9 @@ def run(folder: Path) -> tuple[dict, str]:
     options |= {"articles": folder / "articles.jsonl", "held-out": folder / "held_out.jsonl"}
     options |= {"work": folder / "work", "validation": 30, "vector-epochs": 1}
     given = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-    done = subprocess.run([sys.executable, str(SCRIPT), *given], capture_output=True, text=True, timeout=900)
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), *given], capture_output=True, text=True, timeout=PATIENCE
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1]), done.stdout
 

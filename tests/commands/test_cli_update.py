@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hub_server import TOKEN, HubServer
 from new_year import NEW, write_new_year
+from patience import PATIENCE
 from tiny import tiny_articles
 from tiny_model import TRAINING, UNSEEN
 
@@ -49,7 +50,7 @@ def kenmesh(server: HubServer, tmp_path: Path) -> Run:
     def run(*arguments: object, code: int = 0, **changes: str) -> subprocess.CompletedProcess:
         command = [sys.executable, "-m", "kenmesh_hf", *map(str, arguments)]
         done = subprocess.run(
-            command, env=inherited | settings | changes, capture_output=True, text=True, timeout=300
+            command, env=inherited | settings | changes, capture_output=True, text=True, timeout=PATIENCE
         )
         assert done.returncode == code, done.stderr
         return done

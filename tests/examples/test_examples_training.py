@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE
 from places import EXAMPLES
 
 from kenmesh_hf.modeling.modeling_kenmesh import KenMeSHForMeSHIndexing
@@ -19,7 +20,10 @@ def run(launcher: list[str], data: Path, out: Path) -> tuple[list[float], float]
     # Dropout draws other numbers in each process; without it the two runs must agree.
     options = ["--preset", "small", "--epochs", "1", "--dropout", "0"]
     done = subprocess.run(
-        [*launcher, str(SCRIPT), str(data), str(out), *options], capture_output=True, text=True, timeout=300
+        [*launcher, str(SCRIPT), str(data), str(out), *options],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, done.stderr
     losses = [float(loss) for loss in re.findall(r"step \d+ loss (\S+)", done.stdout)]

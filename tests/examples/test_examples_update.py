@@ -8,6 +8,7 @@ from pathlib import Path
 
 from hub_server import TOKEN, HubServer
 from new_year import new_year_articles, write_new_year
+from patience import PATIENCE
 from places import EXAMPLES
 
 from kenmesh_hf import load
@@ -26,7 +27,7 @@ def run(options: dict[str, object], hub: str, folder: Path) -> subprocess.Comple
         env=inherited | settings | {"HF_HUB_DISABLE_XET": "1"},
         capture_output=True,
         text=True,
-        timeout=900,
+        timeout=PATIENCE,
     )
 
 

@@ -6,11 +6,11 @@ import runpy
 import subprocess
 import sys
 import threading
-import time
 
 import pytest
 import uvicorn
 import yaml
+from patience import wait_until
 from places import EXAMPLES
 from web_double import TaggerDouble
 
@@ -22,9 +22,7 @@ def address():
     server = uvicorn.Server(uvicorn.Config(serving.create_app(TaggerDouble()), port=0, log_level="warning"))
     thread = threading.Thread(target=server.run)
     thread.start()
-    while not server.started:
-        assert thread.is_alive()
-        time.sleep(0.01)
+    wait_until(lambda: server.started or not thread.is_alive(), "the server")
     yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
     server.should_exit = True
     thread.join()

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 from fastapi.testclient import TestClient
+from patience import PATIENCE, wait_until
 from web_double import TaggerDouble
 
 from kenmesh_hf.serving import Limits
@@ -139,7 +140,7 @@ def test_a_text_the_model_fails_on_spoils_no_other(tagger):
     with TestClient(create_app(tagger)) as client, ThreadPoolExecutor(8) as pool:
         titles = ["Mice", "poison", "Heparin", "Mice", "Neoplasms"]
         answers = [pool.submit(client.post, "/api/tag", json={"title": titles[0]})]
-        assert tagger.started.wait(10)
+        assert tagger.started.wait(PATIENCE)
         answers += [pool.submit(client.post, "/api/tag", json={"title": title}) for title in titles[1:]]
         wait_for(client, waiting=4)
         gate.set()
@@ -156,11 +157,7 @@ def test_a_text_the_model_fails_on_spoils_no_other(tagger):
 
 def wait_for(client, waiting):
     """Until so many articles are in the queue: they come from other threads."""
-    for _ in range(500):
-        if client.get("/api/health").json()["waiting"] == waiting:
-            return
-        threading.Event().wait(0.01)
-    raise AssertionError("the queue did not fill")
+    wait_until(lambda: client.get("/api/health").json()["waiting"] == waiting, "the full queue")
 
 
 def test_32_clients_at_once_get_their_own_tags(tagger):
@@ -193,7 +190,7 @@ def test_a_full_queue_says_when_to_come_back(tagger):
     # One article is being tagged and two wait, which is as many as one client may have.
     with limited(tagger, batch=1, queue=3, client_queue=2) as client, ThreadPoolExecutor(4) as pool:
         first = pool.submit(client.post, "/api/tag", json={"title": "Mice"})
-        assert tagger.started.wait(10)
+        assert tagger.started.wait(PATIENCE)
         others = [pool.submit(client.post, "/api/tag", json={"title": "Heparin"}) for _ in range(2)]
         wait_for(client, waiting=2)
         refused = client.post("/api/tag", json={"title": "x"})

@@ -4,10 +4,10 @@ import csv
 import json
 import shutil
 import threading
-import time
 
 import pytest
 import uvicorn
+from patience import wait_until
 from web_double import TaggerDouble
 
 from kenmesh_hf.serving.app import create_app
@@ -72,14 +72,6 @@ def page(browser, address, tmp_path):
     errors = [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
     # Refused requests are logged too; anything else is a fault of the page.
     assert not [entry for entry in errors if "Failed to load resource" not in entry["message"]]
-
-
-def wait_until(condition, seconds=15):
-    end = time.monotonic() + seconds
-    while not (value := condition()):
-        assert time.monotonic() < end, "the page did not get there in time"
-        time.sleep(0.02)
-    return value
 
 
 class Page:

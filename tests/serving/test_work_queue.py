@@ -3,6 +3,7 @@
 import threading
 
 import pytest
+from patience import PATIENCE
 
 from kenmesh_hf.serving.work_queue import ClientQueueFull, QueueFull, WorkQueue
 
@@ -16,7 +17,7 @@ class Recorder:
 
     def __call__(self, articles, **options):
         self.started.set()
-        assert self.gate.wait(10)
+        assert self.gate.wait(PATIENCE)
         self.batches.append(([article["title"] for article in articles], options))
         return [[{"ui": article["title"]}] for article in articles]
 
@@ -31,7 +32,7 @@ def queue(tagger):
     """A queue whose thread is busy with one article, so that what follows waits."""
     queue = WorkQueue(tagger, batch_size=3, size=10, client_size=8)
     queue.submit("somebody", rows("first"), {})
-    assert tagger.started.wait(10)
+    assert tagger.started.wait(PATIENCE)
     yield queue
     tagger.gate.set()
     queue.close()
@@ -42,7 +43,7 @@ def rows(*titles):
 
 
 def result(job):
-    return [tags[0]["ui"] for tags in job.future.result(10)]
+    return [tags[0]["ui"] for tags in job.future.result(PATIENCE)]
 
 
 def test_clients_take_turns_however_much_one_sends(queue, tagger):

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 from hub_server import TOKEN, HubServer, StoredFile
+from patience import PATIENCE
 
 from kenmesh_hf import sharing
 from kenmesh_hf.errors import InputError, MismatchError
@@ -66,7 +67,7 @@ def start(server, tmp_path):
 @pytest.fixture
 def run(start):
     def run(code, folder="", **options):
-        output, errors = start(code, folder, **options).communicate(timeout=120)
+        output, errors = start(code, folder, **options).communicate(timeout=PATIENCE)
         assert output, errors
         return json.loads(output.splitlines()[-1])
 
@@ -153,7 +154,7 @@ print(json.dumps([*known, say(lambda: pull("library/other"))]))
 def test_interrupted_upload_publishes_nothing_and_the_next_sends_the_rest(server, start, run, folder):
     server.hold_after = 2
     process = start("push(folder, name, token=token)", folder)
-    assert server.holding.wait(60)
+    assert server.holding.wait(PATIENCE)
     process.kill()
     process.communicate()
     assert set(server.files(NAME)) == {".gitattributes"}

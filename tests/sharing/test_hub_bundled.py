@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from hub_server import TOKEN, HubServer
+from patience import PATIENCE
 from without_package import CODE as WITHOUT_PACKAGE
 
 from kenmesh_hf import load
@@ -45,7 +46,7 @@ def run(hub: str, folder: Path, *arguments: str, **changes: str) -> str:
         capture_output=True,
         stdin=subprocess.DEVNULL,
         text=True,
-        timeout=600,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()[-1]
