@@ -106,6 +106,9 @@ def main(arguments: list[str] | None = None) -> None:
                 prepared.processor.save_pretrained(chosen.out)
         elif (waited := waited + 1) == options.patience:
             break
+    # What shares gradients must go before the connection does: as the last to hold it, it might wait for ever
+    # for a thread that waits for Python (pytorch/pytorch#56297).
+    model, optimizer, loader, held_out = accelerator.free_memory(model, optimizer, loader, held_out)
     accelerator.end_training()
 
 

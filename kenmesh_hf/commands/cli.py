@@ -1,7 +1,9 @@
 """The command `kenmesh`: reads the line that was typed and runs the command it names."""
 
 import argparse
+import codecs
 import gc
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -18,6 +20,7 @@ COMMANDS: dict[str, Command] = {file.COMMAND.name: file.COMMAND for file in _FIL
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command; an error of ours is one sentence on standard error, not a traceback."""
     argv = sys.argv[1:] if argv is None else argv
+    _write_any_character()
     arguments = build_parser(next((word for word in argv if word in COMMANDS), None)).parse_args(argv)
     try:
         return _run(COMMANDS[arguments.command], arguments)
@@ -31,6 +34,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (KenMeSHError, OSError, ValueError) as error:
         print("kenmesh: error:", " ".join(str(error).split()), file=sys.stderr)
         return FAILED
+
+
+def _write_any_character() -> None:
+    """Where an old encoding lacks a letter, a terminal shows "?" for it; files and pipes get UTF-8."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and codecs.lookup(stream.encoding).name != "utf-8":
+            if stream.isatty():
+                stream.reconfigure(errors="replace")
+            else:
+                stream.reconfigure(encoding="utf-8")
 
 
 def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:

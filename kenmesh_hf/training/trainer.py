@@ -180,6 +180,8 @@ def train(
     summary |= {"parameters": model.num_parameters(), "seconds": round(time.perf_counter() - start, 1)}
     if trainer.is_world_process_zero():
         _save(model, prepared.processor, thresholds, summary, out)
+    # Nobody leaves before the model is whole, nor before the threads that gathered scores have come to rest.
+    trainer.accelerator.wait_for_everyone()
     return summary
 
 

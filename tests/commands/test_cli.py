@@ -209,6 +209,17 @@ def test_help_and_wrong_usage_load_no_network(words, code):
     assert "Traceback" not in done.stderr
 
 
+def test_an_old_encoding_stops_no_command(tiny_model):
+    """In the C locale, which Python is kept from mending, standard output could write ASCII only."""
+    old = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    one = ["--model", tiny_model, "--title", "babake", "--top-k", "1", "--format", "table"]
+    for words, letter in ((["tag", "--help"], "…"), (["tag", *one], "↳")):
+        command = [sys.executable, "-m", "kenmesh_hf", *map(str, words)]
+        done = subprocess.run(command, capture_output=True, env=os.environ | old)
+        assert done.returncode == 0, done.stderr
+        assert letter in done.stdout.decode("utf-8")
+
+
 def test_threads_of_torch_sleep_while_tagging_unless_the_user_says_otherwise(monkeypatch, tiny_model):
     command = ["tag", "--model", str(tiny_model), "--title", "babake", "--quiet"]
     monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
