@@ -21,10 +21,9 @@ from _measure import print_table
 from kenmesh_hf import load
 from kenmesh_hf.files import unfinished, write_json
 from kenmesh_hf.mesh import diff_vocabularies, read_vocabulary
-from kenmesh_hf.options import PrepareOptions, options_for
-from kenmesh_hf.preparing import Stages, file_state, prepare
+from kenmesh_hf.preparing import PrepareOptions, Stages, file_state, prepare
 from kenmesh_hf.reading import Article, read_articles, write_articles
-from kenmesh_hf.training import train
+from kenmesh_hf.training import options_for, train
 from kenmesh_hf.updating import score_each, score_update, update_model_folder
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "finetune_new_mesh_year.py"

@@ -18,13 +18,14 @@ from kenmesh_hf.indexing import add_articles
 from kenmesh_hf.modeling.evidence_kenmesh import FEATURES
 from kenmesh_hf.modeling.modeling_kenmesh import KenMeSHForMeSHIndexing
 from kenmesh_hf.modeling.pipeline_kenmesh import batches
-from kenmesh_hf.options import TrainingOptions, options_for
 from kenmesh_hf.preparing import encode_articles, load_prepared
 from kenmesh_hf.reading import Article
 from kenmesh_hf.training import (
     CHECKPOINTS,
     SUMMARY_FILE,
     KenMeSHCollator,
+    TrainingOptions,
+    options_for,
     start_network,
     train,
     training_rows,

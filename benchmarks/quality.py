@@ -21,10 +21,10 @@ from parse_pubmed import SAMPLE, sample_file
 from kenmesh_hf.evaluating import LabelSets, ScoredLabels, best_threshold, score_predictions, select_top_k
 from kenmesh_hf.files import unfinished, write_json
 from kenmesh_hf.mesh import read_vocabulary
-from kenmesh_hf.options import PrepareOptions, options_for
-from kenmesh_hf.preparing import divide_articles, prepare
+from kenmesh_hf.preparing import PrepareOptions, divide_articles, prepare
 from kenmesh_hf.reading import read_articles
 from kenmesh_hf.showing import table_lines
+from kenmesh_hf.training import options_for
 
 METHODS = (*BASELINES, "evidence", "kenmesh", "leak", "network", *networks.ABLATIONS, "kenmesh_paper")
 FIGURES = ("MiF", "EBF", "P@1", "P@5", "P@10", "candidate_recall", "candidate_size", "train_seconds")

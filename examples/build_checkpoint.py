@@ -18,11 +18,10 @@ import torch
 import kenmesh_hf
 from kenmesh_hf.evaluating import evaluate
 from kenmesh_hf.modeling.vocabulary_kenmesh import CATEGORIES
-from kenmesh_hf.options import PrepareOptions, options_for
-from kenmesh_hf.preparing import load_prepared, prepare
+from kenmesh_hf.preparing import PrepareOptions, load_prepared, prepare
 from kenmesh_hf.reading import read_articles
 from kenmesh_hf.sharing import CARD, card_template, read_results, render_model_card, write_results
-from kenmesh_hf.training import train, training_rows
+from kenmesh_hf.training import options_for, train, training_rows
 
 WEIGHTS = "model.safetensors"
 # Most training articles are of the seventies, and most of what is tagged is not: articles since then count

@@ -20,11 +20,10 @@ import kenmesh_hf
 from kenmesh_hf.evaluating import retune_thresholds
 from kenmesh_hf.indexing import add_articles
 from kenmesh_hf.mesh import read_vocabulary
-from kenmesh_hf.options import options_for
 from kenmesh_hf.preparing import encode_articles
 from kenmesh_hf.reading import read_articles
 from kenmesh_hf.sharing import push
-from kenmesh_hf.training import KenMeSHCollator, training_arguments
+from kenmesh_hf.training import KenMeSHCollator, options_for, training_arguments
 from kenmesh_hf.updating import score_update, update_mesh
 
 ROWS_AT_ONCE = 256

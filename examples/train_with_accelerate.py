@@ -18,12 +18,12 @@ from torch.utils.data import DataLoader
 from transformers.trainer_pt_utils import LengthGroupedSampler
 
 from kenmesh_hf.evaluating import trainer_metrics
-from kenmesh_hf.options import options_for
 from kenmesh_hf.preparing import load_prepared
 from kenmesh_hf.training import (
     KenMeSHCollator,
     build_optimizer,
     keep_best_labels,
+    options_for,
     start_network,
     training_rows,
 )

@@ -1,5 +1,7 @@
 """Errors for people: what was wrong, where, and what to do about it."""
 
+from importlib.util import find_spec
+
 
 class KenMeSHError(Exception):
     """Base of every error that the command line prints as one sentence, without a traceback."""
@@ -15,3 +17,18 @@ class DependencyError(KenMeSHError):
 
 class MismatchError(KenMeSHError):
     """Two parts of a model (weights, index, vocabulary, thresholds) do not belong together."""
+
+
+def need(library: str, extra: str, purpose: str) -> None:
+    """Refuses work before it begins where an optional library is missing that it would need in the end.
+
+    Args:
+        library: Name of the module.
+        extra: Extra of this package that brings it.
+        purpose: What needs it, as the beginning of a sentence.
+
+    Raises:
+        DependencyError: It is not installed.
+    """
+    if find_spec(library) is None:
+        raise DependencyError(f"{purpose} needs {library}. Install it: pip install 'kenmesh-hf[{extra}]'.")

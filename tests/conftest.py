@@ -9,8 +9,7 @@ from tiny import TEST, TRAIN, VALIDATION, write_tiny_articles, write_tiny_mesh, 
 from tiny_model import build_tagger
 
 from kenmesh_hf.modeling.pipeline_kenmesh import MeSHIndexingPipeline
-from kenmesh_hf.options import PrepareOptions
-from kenmesh_hf.preparing import prepare
+from kenmesh_hf.preparing import PrepareOptions, prepare
 from kenmesh_hf.preparing import report as prepare_report
 
 

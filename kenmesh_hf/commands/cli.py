@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from .._version import __version__
-from ..errors import InputError, KenMeSHError
+from ..errors import DependencyError, InputError, KenMeSHError
 from . import evaluate, index, info, prepare, push, push_dataset, serve, tag, train, update_mesh
 from .command import FAILED, Command
 
@@ -84,6 +84,8 @@ def _run(command: Command, arguments: argparse.Namespace) -> int:
         return command.run(arguments) or 0
     except StrictDataclassError as error:
         raise InputError(str(error)) from error
+    except ImportError as error:
+        raise DependencyError(str(error)) from error
 
 
 def _load_modules() -> None:

@@ -2,7 +2,7 @@
 
 from .evaluation import Scores, decide, evaluate, record_result, report_lines, score_articles
 from .label_sets import LabelSets, ScoredLabels, find_hits, to_offsets
-from .metrics import divide, precision_recall_f1, score_predictions, trainer_metrics
+from .metrics import divide, mesh_metric, precision_recall_f1, score_predictions, trainer_metrics
 from .retuning import retune_thresholds
 from .thresholds import best_threshold, select_top_k, sweep_thresholds, tune_thresholds
 
@@ -15,6 +15,7 @@ __all__ = [
     "divide",
     "evaluate",
     "find_hits",
+    "mesh_metric",
     "precision_recall_f1",
     "record_result",
     "report_lines",

@@ -15,7 +15,7 @@ from ..modeling.pipeline_kenmesh import MeSHIndexingPipeline, as_article, map_by
 from ..modeling.vocabulary_kenmesh import CATEGORIES, MeshVocabulary
 from ..reading import Article
 from ..sharing import write_results
-from ..showing import plot_groups, plot_precision_recall, table_lines
+from ..showing import check_plots, plot_groups, plot_precision_recall, table_lines
 from .label_report import LabelCounts, check_tag_rows, label_rows, score_categories, score_frequency_groups
 from .label_report import write_label_rows as write_csv
 from .label_sets import LabelSets, ScoredLabels, find_hits, to_offsets
@@ -158,7 +158,9 @@ def evaluate(
     Returns:
         The overall figures, and figures by frequency group, by MeSH category and for each check tag.
     """
-    # Wrong options are told before hours of work.
+    # Wrong options and missing libraries are told before hours of work.
+    if out is not None:
+        check_plots()
     tagger.least_scores({"threshold": threshold, "preset": preset})
     labelled = (article for article in articles if article.headings)
     scores = score_articles(tagger, labelled, batch_size, progress)

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DependencyError, MismatchError
+from ..errors import MismatchError, need
 from .label_sets import LabelSets, ScoredLabels, find_hits, ragged_arange, to_offsets
+from .thresholds import sweep_thresholds
 
 CUTOFFS = (1, 3, 5, 10, 15)
 
@@ -167,8 +168,6 @@ def trainer_metrics(
     """
 
     def compute_metrics(prediction: Any) -> dict[str, float]:
-        from .thresholds import sweep_thresholds
-
         top_ids, top_scores = prediction.predictions
         scored = ScoredLabels.from_padded(top_ids, top_scores)
         gold = LabelSets.from_padded(prediction.label_ids, unknown)
@@ -194,11 +193,9 @@ def mesh_metric(num_labels: int, **options: Any) -> Any:
         num_labels: Number of labels of the model.
         **options: Passed on to `score_predictions`.
     """
-    try:
-        import datasets
-        import evaluate
-    except ImportError as error:
-        raise DependencyError("evaluate is not installed: pip install 'kenmesh-hf[train]'") from error
+    need("evaluate", "train", "An `evaluate.Metric`")
+    import datasets
+    import evaluate
 
     class MeshMetric(evaluate.Metric):
         """Multi-label scores of MeSH indexing."""

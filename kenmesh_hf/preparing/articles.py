@@ -16,7 +16,7 @@ from ..modeling.pipeline_kenmesh import batches
 from ..modeling.text_kenmesh import content_words
 from ..options import PrepareOptions
 from ..reading import COMPANIONS, Article, PmidSet, ReadReport, list_files, read_articles, write_articles
-from .dataset import SPLITS
+from ..sharing import SPLITS
 from .splits import SplitPlan, plan_split
 from .stages import Job, Stage, Stages, file_state
 

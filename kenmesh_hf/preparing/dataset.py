@@ -20,7 +20,6 @@ from ..modeling.pipeline_kenmesh import batches
 from ..modeling.processing_kenmesh import KenMeSHProcessor
 from ..reading import Article, read_articles
 
-SPLITS = ("train", "validation", "test")
 PROCESSOR_FOLDER = "processor"
 VECTORS_FILE = "word_vectors.safetensors"
 REPORT_FILE = "report.json"

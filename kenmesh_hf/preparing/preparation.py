@@ -10,6 +10,7 @@ import numpy as np
 from safetensors.numpy import load_file, save_file
 from tqdm.auto import tqdm
 
+from ..errors import need
 from ..files import unfinished
 from ..indexing import build_candidates, check_no_leak
 from ..mesh import read_vocabulary
@@ -18,10 +19,13 @@ from ..modeling.processing_kenmesh import KenMeSHProcessor
 from ..modeling.vocabulary_kenmesh import MeshVocabulary
 from ..options import PrepareOptions
 from ..reading import Article, PmidSet, read_articles
+from ..sharing import SPLITS
+from ..showing import check_plots
 from ..words import (
     build_embeddings,
     build_tokenizer,
     build_vocabulary_words,
+    check_word2vec,
     read_word_vectors,
     train_word_vectors,
 )
@@ -29,7 +33,6 @@ from .articles import ARTICLES_FOLDER, article_file, prepare_articles
 from .dataset import (
     PROCESSOR_FOLDER,
     REPORT_FILE,
-    SPLITS,
     VECTORS_FILE,
     column_bytes,
     encode_file,
@@ -57,7 +60,17 @@ def prepare(options: PrepareOptions, progress: bool = True) -> dict[str, Any]:
         The report, which is also in `report.json` and, for people, in `report.md`.
     """
     options.check()
+    _check_libraries(options)
     return _Preparation(options, progress).run()
+
+
+def _check_libraries(options: PrepareOptions) -> None:
+    """Tells what is missing before hours of reading."""
+    check_plots()
+    if not options.word_vectors:
+        check_word2vec()
+    if options.index == "dense":
+        need("faiss", "cpu", "The dense neighbour index")
 
 
 def divide_articles(options: PrepareOptions, progress: bool = True) -> tuple[dict[str, list[Path]], str]:

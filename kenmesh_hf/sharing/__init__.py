@@ -3,7 +3,7 @@
 Here is also what goes with a model's folder: its card, its measured results, and a description of its files.
 """
 
-from .dataset_card import render_dataset_card
+from .dataset_card import SPLITS, render_dataset_card
 from .info import describe_model, info_lines
 from .loading import CARD, find_model, load, pull
 from .model_card import card_template, render_model_card
@@ -13,6 +13,7 @@ from .results import RESULTS_FILE, read_results, write_results
 __all__ = [
     "CARD",
     "RESULTS_FILE",
+    "SPLITS",
     "card_template",
     "describe_model",
     "find_model",

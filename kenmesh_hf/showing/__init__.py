@@ -2,6 +2,7 @@
 
 from .cards import fill_card, has_results_blocks
 from .plots import (
+    check_plots,
     plot_candidate_recall,
     plot_groups,
     plot_label_frequency,
@@ -11,6 +12,7 @@ from .plots import (
 from .tables import count, table, table_lines
 
 __all__ = [
+    "check_plots",
     "count",
     "fill_card",
     "has_results_blocks",

@@ -6,18 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DependencyError, InputError
+from ..errors import InputError, need
 
 COLOUR = "#20639b"
 ACCENT = "#d1495b"
 
 
+def check_plots() -> None:
+    """Says that plots cannot be drawn here, before the work whose figures they would show."""
+    need("matplotlib", "train", "Drawing plots")
+
+
 def _axes(title: str, x_label: str, y_label: str, width: float = 6.4) -> tuple[Any, Any]:
     """A figure with one pair of axes, apart from the window system and from plots of the caller."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise DependencyError("Plots need matplotlib: pip install 'kenmesh-hf[train]'") from error
+    check_plots()
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(width, 4.2), dpi=120, layout="constrained")
     axes = figure.add_subplot()
     axes.set(title=title, xlabel=x_label, ylabel=y_label)

@@ -23,7 +23,7 @@ from ..modeling.processing_kenmesh import KenMeSHProcessor
 from ..modeling.thresholds_kenmesh import Thresholds
 from ..options import TrainingOptions
 from ..preparing import PreparedDataset, load_prepared
-from ..showing import plot_training
+from ..showing import check_plots, plot_training
 from .collator import KenMeSHCollator
 from .network import START_ARTICLES, build_network, continue_network, start_evidence
 
@@ -157,6 +157,7 @@ def train(
     Returns:
         What `training.json` says.
     """
+    check_plots()
     prepared, out = load_prepared(data), Path(out)
     model: KenMeSHForMeSHIndexing
     rows = training_rows(prepared.train, options)

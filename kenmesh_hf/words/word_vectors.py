@@ -11,7 +11,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 from tqdm.auto import tqdm
 
-from ..errors import DependencyError, InputError, MismatchError
+from ..errors import InputError, MismatchError, need
 from ..modeling.text_kenmesh import PAD_TOKEN, UNK_TOKEN, content_words
 from .word_vector_files import read_vector_file
 
@@ -166,14 +166,15 @@ def train_word_vectors(
     return WordVectors(order, keyed.vectors[[keyed.key_to_index[word] for word in order]].astype(np.float32))
 
 
+def check_word2vec() -> None:
+    """Says that word vectors cannot be trained here, before the work that comes before it."""
+    need("gensim", "train", "Training word vectors")
+
+
 def _import_gensim():
-    try:
-        from gensim.models import Word2Vec
-        from gensim.models.callbacks import CallbackAny2Vec
-    except ImportError as error:
-        raise DependencyError(
-            "Training word vectors needs gensim. Install it with: pip install 'kenmesh-hf[train]'"
-        ) from error
+    check_word2vec()
+    from gensim.models import Word2Vec
+    from gensim.models.callbacks import CallbackAny2Vec
 
     class EpochBar(CallbackAny2Vec):
         """Moves the bar on after each epoch."""

@@ -16,7 +16,7 @@ import kenmesh_hf
 from kenmesh_hf import __version__, preparing, training
 from kenmesh_hf.commands import main
 from kenmesh_hf.commands.cli import COMMANDS
-from kenmesh_hf.options import PrepareOptions
+from kenmesh_hf.preparing import PrepareOptions
 from kenmesh_hf.reading import write_articles
 
 

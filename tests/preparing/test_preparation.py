@@ -11,8 +11,7 @@ from safetensors.numpy import load_file
 from tiny import TEST, TRAIN, VALIDATION, tiny_articles, tiny_vocabulary
 
 from kenmesh_hf.errors import InputError
-from kenmesh_hf.options import PrepareOptions
-from kenmesh_hf.preparing import load_prepared, prepare
+from kenmesh_hf.preparing import PrepareOptions, load_prepared, prepare
 from kenmesh_hf.preparing import preparation as module
 from kenmesh_hf.preparing.articles import list_inputs, merge, read_file
 from kenmesh_hf.reading import Article, Heading, read_articles, write_articles

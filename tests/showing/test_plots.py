@@ -58,7 +58,7 @@ def test_training_curves_come_from_a_trainer_log(tmp_path):
 
 
 def test_missing_matplotlib_names_the_extra(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(DependencyError, match=r"kenmesh-hf\[train\]"):
         plots.plot_label_frequency(tmp_path / "a.png", [1])
     assert not (tmp_path / "a.png").exists()

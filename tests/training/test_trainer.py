@@ -15,9 +15,8 @@ from kenmesh_hf.errors import InputError, MismatchError
 from kenmesh_hf.modeling.modeling_kenmesh import KenMeSHForMeSHIndexing
 from kenmesh_hf.modeling.pipeline_kenmesh import MeSHIndexingPipeline
 from kenmesh_hf.modeling.processing_kenmesh import KenMeSHProcessor
-from kenmesh_hf.options import TrainingOptions, options_for
 from kenmesh_hf.preparing import load_prepared
-from kenmesh_hf.training import build_optimizer, train, training_rows
+from kenmesh_hf.training import TrainingOptions, build_optimizer, options_for, train, training_rows
 
 QUIET = {"disable_tqdm": True, "logging_steps": 2}
 QUICK = {"epochs": 3, "learning_rate": 0.02, "batch_size": 8, "residual": True}

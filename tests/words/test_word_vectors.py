@@ -231,7 +231,7 @@ def test_nothing_to_train_on_is_said(texts):
 
 
 def test_missing_gensim_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "gensim.models", None)
+    monkeypatch.setitem(sys.modules, "gensim", None)
     with pytest.raises(DependencyError, match=r"kenmesh-hf\[train\]"):
         train_word_vectors(TEXTS)
 
