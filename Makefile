@@ -28,11 +28,14 @@ test-browser: $(STAMP)
 		{ apt-get update -qq && apt-get install -y -qq chromium chromium-driver; }
 	$(BIN)/python -m pytest -m browser
 
-# mypy cannot follow an editable install whose packages lie in two folders, so it reads an installed copy.
+# mypy and import-linter cannot follow an editable install whose packages lie in two folders, so they read an
+# installed copy; what an earlier build left would be in it, too.
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(VENV)/typed .
+	rm -rf build $(VENV)/typed
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --target $(VENV)/typed .
+	cd $(VENV)/typed && ../bin/lint-imports --no-cache --config $(CURDIR)/pyproject.toml
 	cd $(VENV)/typed && ../bin/python -m mypy --config-file $(CURDIR)/pyproject.toml -p kenmesh_hf
 
 # From scratch, resumable, about an hour on two cores. MESH: descriptors of the label year; ARTICLES and VALIDATION:

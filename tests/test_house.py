@@ -8,7 +8,10 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 from places import ROOT
+
+from kenmesh_hf import __version__
 
 SOURCES = ("kenmesh_hf", "modeling", "pyproject.toml", "README.md", "LICENSE")
 ROOMS = {path.parent.name for path in (ROOT / "kenmesh_hf").glob("*/__init__.py")}
@@ -41,6 +44,13 @@ def test_the_wheel_holds_every_file(wheel: Path):
     wanted = files(ROOT / "kenmesh_hf") | {f"modeling/{name}" for name in files(ROOT / "modeling")}
     assert files(wheel / "kenmesh_hf") == wanted
     assert {"serving/page/index.html", "checkpoint/model.safetensors", "py.typed"} <= wanted
+
+
+def test_the_citation_is_of_this_version():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == __version__
+    [paper] = citation["references"]
+    assert paper["doi"] == "10.18653/v1/2022.acl-long.210"
 
 
 def lint_imports(folder: Path) -> subprocess.CompletedProcess:
