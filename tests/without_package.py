@@ -1,4 +1,11 @@
-"""A program that tags with the code of a saved model, for a process where kenmesh_hf must not be found."""
+"""A saved model in a process where kenmesh_hf must not be found: its own code tags, offline."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
 
 CODE = """
 import json, sys
@@ -29,3 +36,29 @@ modules = [type(part).__module__ for part in (tagger, tagger.processor, model, p
 words = AutoTokenizer.from_pretrained(folder, trust_remote_code=True).tokenize(rows[0]["title"])
 print(json.dumps([tagger(rows, top_k=6, evidence=True), logits.tolist(), modules, words]))
 """
+
+
+def run_without_package(model: Path, rows: list[dict[str, Any]], folder: Path) -> list[Any]:
+    """Tags of rows, their logits, the modules of pipeline, processor and model, words of the first title.
+
+    Args:
+        model: Folder of the saved model.
+        rows: Articles.
+        folder: For what transformers keeps.
+    """
+    settings = {
+        "HF_HUB_OFFLINE": "1",
+        "HF_HOME": str(folder / "home"),
+        "HF_MODULES_CACHE": str(folder / "modules"),
+        "OMP_NUM_THREADS": "1",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", CODE, str(model), json.dumps(rows)],
+        cwd=folder,
+        env=os.environ | settings,
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])

@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from huggingface_hub import DatasetCardData
 
 from ..errors import InputError
@@ -53,6 +51,10 @@ def _find_splits(folder: Path) -> dict[str, list[Path]]:
 
 def measure_candidates(paths: list[Path]) -> dict[str, float]:
     """Candidate recall and size over the rows of a split, or just `articles` if rows have no candidates."""
+    # Only here: whoever tags loads this room, too, and should not wait for Arrow.
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
     articles = gold = found = size = 0
     for path in paths:
         file = pq.ParquetFile(path)

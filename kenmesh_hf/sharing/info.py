@@ -1,11 +1,8 @@
 """What a saved model is: labels, training, scores, files, and whether they are all intact."""
 
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
-
-import datasets
-import torch
-import transformers
 
 from .._version import __version__
 from ..modeling.candidates_kenmesh import KenMeSHCandidates
@@ -50,9 +47,7 @@ def describe_model(model: str | Path, **hub_options: Any) -> dict[str, Any]:
         "files": files,
         "versions": {
             "kenmesh_hf": __version__,
-            "torch": torch.__version__,
-            "transformers": transformers.__version__,
-            "datasets": datasets.__version__,
+            **{name: version(name) for name in ("torch", "transformers", "datasets")},
         },
     }
     if not result["problems"]:

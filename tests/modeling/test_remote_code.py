@@ -1,13 +1,8 @@
 """A saved model where kenmesh_hf is not installed: its own code gives the same numbers, offline."""
 
-import json
-import os
-import subprocess
-import sys
-
 import pytest
 from tiny_model import UNSEEN
-from without_package import CODE
+from without_package import run_without_package
 
 
 def test_remote_code_gives_the_same_numbers_without_the_package(tiny_model, tiny_tagger, tmp_path):
@@ -15,23 +10,7 @@ def test_remote_code_gives_the_same_numbers_without_the_package(tiny_model, tiny
         {"title": article.title, "abstract": article.abstract, "journal": article.journal}
         for article in UNSEEN[:6]
     ]
-    settings = {
-        "HF_HUB_OFFLINE": "1",
-        "HF_HOME": str(tmp_path / "home"),
-        "HF_MODULES_CACHE": str(tmp_path / "modules"),
-        "OMP_NUM_THREADS": "1",
-    }
-    command = [sys.executable, "-c", CODE, str(tiny_model), json.dumps(rows)]
-    done = subprocess.run(
-        command,
-        cwd=tmp_path,
-        env=os.environ | settings,
-        capture_output=True,
-        stdin=subprocess.DEVNULL,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    tags, logits, modules, words = json.loads(done.stdout.splitlines()[-1])
+    tags, logits, modules, words = run_without_package(tiny_model, rows, tmp_path)
     assert all(module.startswith("transformers_modules.") for module in modules)
     for theirs, ours in zip(tags, tiny_tagger(rows, top_k=6, evidence=True), strict=True):
         assert [tag["ui"] for tag in theirs] == [tag["ui"] for tag in ours]

@@ -1,16 +1,13 @@
 """A model folder that version 0.1 saved: it loads, tags as it did, and can be carried on."""
 
 import json
-import os
-import subprocess
-import sys
 import tarfile
 from pathlib import Path
 
 import pytest
 from new_year import NEW, new_year_articles, write_new_year
 from places import DATA
-from without_package import CODE
+from without_package import run_without_package
 
 from kenmesh_hf import load
 from kenmesh_hf.commands import main
@@ -56,22 +53,9 @@ def test_it_tags_as_it_did(old_model: Path, tagged: list[dict]):
 def test_the_code_it_carries_still_works_without_the_package(
     old_model: Path, tagged: list[dict], tmp_path: Path
 ):
-    settings = {
-        "HF_HUB_OFFLINE": "1",
-        "HF_HOME": str(tmp_path),
-        "HF_MODULES_CACHE": str(tmp_path / "modules"),
-    }
     rows = [row["article"] | {"pmid": None} for row in tagged]
-    done = subprocess.run(
-        [sys.executable, "-c", CODE, str(old_model), json.dumps(rows)],
-        cwd=tmp_path,
-        env=os.environ | settings,
-        capture_output=True,
-        stdin=subprocess.DEVNULL,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    assert_same_tags(json.loads(done.stdout.splitlines()[-1])[0], load(old_model)(rows, top_k=6))
+    tags = run_without_package(old_model, rows, tmp_path)[0]
+    assert_same_tags(tags, load(old_model)(rows, top_k=6))
 
 
 def test_its_files_are_found_intact(old_model: Path, capsys: pytest.CaptureFixture):
