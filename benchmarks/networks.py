@@ -21,7 +21,6 @@ from kenmesh_hf.modeling.pipeline_kenmesh import batches
 from kenmesh_hf.preparing import encode_articles, load_prepared
 from kenmesh_hf.reading import Article
 from kenmesh_hf.training import (
-    CHECKPOINTS,
     SUMMARY_FILE,
     KenMeSHCollator,
     TrainingOptions,
@@ -98,7 +97,7 @@ def trained(options: TrainingOptions, data: Path, model: Path) -> float | None:
     finished = model / SUMMARY_FILE
     clock = model / "processor_seconds.json"
     if not finished.exists():
-        whole = not (model / CHECKPOINTS).exists()
+        whole = not model.exists()
         started = time.process_time()
         train(options, data, model, resume=True, disable_tqdm=True)
         clock.write_text(json.dumps(time.process_time() - started if whole else None), encoding="utf-8")

@@ -1,1 +1,1 @@
-"""The files a Hub user runs: they need torch, transformers and numpy, and import only their siblings."""
+"""The files a Hub user runs: they need what transformers needs, and import only their siblings."""

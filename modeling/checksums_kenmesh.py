@@ -21,7 +21,7 @@ ARTEFACT_SUFFIXES = (
     ".safetensors.index.json",
 )
 ARTEFACT_NAMES = ("tokenizer.json",)
-# The neighbour index is the largest part and can be built again, so a model may be shared without it.
+# The neighbour index is the largest part, and there are candidates without it: a model may be shared so.
 INDEX_PREFIX = "neighbours"
 HUB_OPTIONS = ("repo_id", "commit_message", "private", "revision", "create_pr", "tags")
 

@@ -10,7 +10,6 @@ from tiny_model import build_tagger
 
 from kenmesh_hf.modeling.pipeline_kenmesh import MeSHIndexingPipeline
 from kenmesh_hf.preparing import PrepareOptions, prepare
-from kenmesh_hf.preparing import report as prepare_report
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +22,7 @@ def _datasets_cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.Te
 def _small_samples() -> Iterator[None]:
     """Measures candidates on few articles: the figures matter to no test."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(prepare_report, "MEASURED", 20)
+        patch.setattr("kenmesh_hf.preparing.report.MEASURED", 20)
         yield
 
 

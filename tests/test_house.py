@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -88,27 +89,29 @@ def test_a_wrong_import_is_told(wheel: Path, tmp_path: Path, file: str, line: st
     assert path.parent.name in done.stdout
 
 
-def room_files(path: Path) -> list[str]:
-    """Files inside rooms that a file imports from, as `room.file`."""
-    found = []
+def room_files(path: Path) -> Iterator[str]:
+    """Files inside rooms that a file imports, or imports from, as `room.file`."""
     depth = len(path.relative_to(ROOT).parts) - 1
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.level == depth:
-            found.append(node.module or "")
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            found.append((node.module or "").removeprefix("kenmesh_hf."))
-        elif isinstance(node, ast.Import):
-            found += [alias.name.removeprefix("kenmesh_hf.") for alias in node.names]
-    return [name for name in found if "." in name and name.split(".")[0] in ROOMS]
+        modules = []
+        if isinstance(node, ast.Import):
+            modules = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level in (0, depth):
+            modules = [f"{node.module or ''}.{alias.name}" for alias in node.names]
+        for module in modules:
+            room, _, rest = module.removeprefix("kenmesh_hf.").partition(".")
+            file = rest.split(".")[0]
+            if room in ROOMS and (ROOT / "kenmesh_hf" / room / f"{file}.py").exists():
+                yield f"{room}.{file}"
 
 
 def test_others_import_from_a_room_and_not_from_its_files():
     folders = ("kenmesh_hf", "tests", "examples", "benchmarks")
-    wrong = []
-    for path in (path for folder in folders for path in (ROOT / folder).rglob("*.py")):
-        wrong += [
-            f"{path.relative_to(ROOT)}: {name}"
-            for name in room_files(path)
-            if name.split(".")[0] not in path.parts
-        ]
+    paths = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    wrong = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in paths
+        for name in room_files(path)
+        if name.split(".")[0] not in path.relative_to(ROOT).parts
+    ]
     assert not wrong

@@ -1,6 +1,7 @@
-"""A line typed enters, one call into a room leaves: one file a command, with its options and its examples.
+"""A line typed enters, calls into the rooms leave: one file a command, with its options and its examples.
 
-`cli` reads the line, `arguments` has the options that several commands share. No room imports from here.
+`cli` reads the line, `command` says what a command is, `arguments` has the options that several share. No
+room imports from here.
 """
 
 from .cli import COMMANDS, main

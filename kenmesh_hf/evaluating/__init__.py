@@ -1,4 +1,4 @@
-"""Scored labels and gold labels enter; figures, thresholds and reports leave. Sparse throughout."""
+"""A model or its scores, and gold labels, enter; figures, thresholds and reports leave. Sparse throughout."""
 
 from .evaluation import Scores, decide, evaluate, record_result, report_lines, score_articles
 from .label_sets import LabelSets, ScoredLabels, find_hits, to_offsets

@@ -16,8 +16,14 @@ from ..modeling.vocabulary_kenmesh import CATEGORIES, MeshVocabulary
 from ..reading import Article
 from ..sharing import write_results
 from ..showing import check_plots, plot_groups, plot_precision_recall, table_lines
-from .label_report import LabelCounts, check_tag_rows, label_rows, score_categories, score_frequency_groups
-from .label_report import write_label_rows as write_csv
+from .label_report import (
+    LabelCounts,
+    check_tag_rows,
+    label_rows,
+    score_categories,
+    score_frequency_groups,
+    write_label_rows,
+)
 from .label_sets import LabelSets, ScoredLabels, find_hits, to_offsets
 from .metrics import score_predictions
 from .thresholds import sweep_thresholds
@@ -180,7 +186,7 @@ def evaluate(
 
 def _write(out: Path, result: dict[str, Any], scores: Scores, rows: list[dict[str, Any]]):
     out.mkdir(parents=True, exist_ok=True)
-    write_csv(out / "labels.csv", rows)
+    write_label_rows(out / "labels.csv", rows)
     if "by_frequency" in result:
         plot_groups(
             out / "by_frequency.png",

@@ -53,7 +53,9 @@ def add_articles(processor: KenMeSHProcessor, articles: Sequence[Article]) -> tu
     if processor.candidates is None or processor.vocabulary is None:
         raise InputError("This model has no candidates or no MeSH vocabulary, so no articles can join it.")
     if not len(processor.candidates.articles):
-        raise InputError("This model was shared without its index, so no articles can join it; build one.")
+        raise InputError(
+            "This model was shared without its index, so no article can join; get it with its index."
+        )
     new, growth = _newcomers(processor, articles)
     candidates = processor.candidates
     if new:

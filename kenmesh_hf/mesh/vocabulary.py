@@ -1,4 +1,4 @@
-"""MeSH from NLM's files (descriptor XML, ASCII descriptors and trees, tables) and what a new year changed."""
+"""MeSH from NLM's files: descriptor XML, ASCII descriptors and trees, tables."""
 
 import gzip
 import io

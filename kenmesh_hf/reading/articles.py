@@ -15,20 +15,10 @@ from .bioc import read_bioc_xml
 from .citation_files import read_medline, read_ris, ris_rows
 from .pubmed_xml import TAGS as PUBMED_ROOTS
 from .pubmed_xml import read_pubmed_xml
-from .records import Article, Heading, PmidSet, ReadReport, latest_versions
+from .records import Article, PmidSet, ReadReport
 from .sources import Source, open_sources
 from .tables import csv_rows, header_columns, jsonl_rows, read_json, read_jsonl, read_table, tsv_rows
 from .xml_records import root_of
-
-__all__ = [
-    "Article",
-    "Heading",
-    "PmidSet",
-    "ReadReport",
-    "latest_versions",
-    "read_articles",
-    "write_articles",
-]
 
 READERS: dict[str, Callable[[Source], Iterator[Article]]] = {
     "bioc": read_bioc_xml,

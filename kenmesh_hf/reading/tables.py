@@ -1,4 +1,4 @@
-"""Citations in rows: JSON Lines, CSV and TSV."""
+"""Citations in rows and objects: JSON Lines, JSON, CSV and TSV."""
 
 import csv
 import io

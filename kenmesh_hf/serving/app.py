@@ -30,8 +30,6 @@ except ImportError as error:
         f"The web page needs {error.name}. Install it: pip install 'kenmesh-hf[app]'."
     ) from error
 
-__all__ = ["Limits", "create_app", "serve"]
-
 PAGE_FOLDER = Path(__file__).parent / "page"
 MEDIA_TYPES = {
     "json": "application/json",

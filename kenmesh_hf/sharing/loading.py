@@ -67,7 +67,7 @@ def pull(
             )
     if missing := check_files(folder):
         logger.warning(
-            "%s comes without its neighbour index (%s); build one with `kenmesh index`.",
+            "%s comes without its neighbour index (%s): nothing votes, and tags will be poorer.",
             repo_id_or_path,
             ", ".join(missing),
         )
@@ -102,8 +102,6 @@ def find_model(model: str | os.PathLike, options: dict[str, Any]) -> Path:
     if not folder.is_dir():
         if folder == BUNDLED_CHECKPOINT:
             raise InputError("kenmesh_hf was installed without its checkpoint; name a model of your own.")
-        from .loading import pull
-
         names = ("revision", "token", "cache_dir", "local_files_only")
         return pull(model, **{name: options.pop(name) for name in names if name in options})
     try:

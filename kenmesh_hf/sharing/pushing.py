@@ -73,7 +73,7 @@ def push(
         revision: Branch to commit to, made if need be.
         token: Access token; by default the one of `hf auth login`.
         dry_run: Only say what would be sent.
-        with_index: Off leaves the neighbour index out; it must then be built again where the model is used.
+        with_index: Off leaves the neighbour index out; candidates then come from the other tables only.
         commit_message: Title of the commit.
     """
     folder = Path(folder)

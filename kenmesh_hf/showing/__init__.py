@@ -1,6 +1,6 @@
 """Figures enter; what people look at leaves: tables, plots, and cards whose blocks are filled."""
 
-from .cards import fill_card, has_results_blocks
+from .card_blocks import fill_card, has_results_blocks
 from .plots import (
     check_plots,
     plot_candidate_recall,

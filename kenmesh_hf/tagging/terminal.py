@@ -1,4 +1,4 @@
-"""Tags and figures as a person reads them on a terminal."""
+"""Tags and their reasons as a person reads them on a terminal."""
 
 import shutil
 from collections.abc import Mapping, Sequence

@@ -4,7 +4,6 @@ from ..options import PRESETS, TrainingOptions, options_for
 from .collator import KenMeSHCollator
 from .network import LABEL_BUFFERS, build_network, label_inputs, label_names, start_evidence
 from .trainer import (
-    CHECKPOINTS,
     SUMMARY_FILE,
     build_optimizer,
     keep_best_labels,
@@ -15,7 +14,6 @@ from .trainer import (
 )
 
 __all__ = [
-    "CHECKPOINTS",
     "KenMeSHCollator",
     "LABEL_BUFFERS",
     "PRESETS",

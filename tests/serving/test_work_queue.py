@@ -84,9 +84,9 @@ def test_closing_tells_those_who_wait(queue, tagger):
     job = queue.submit("a", rows("late"), {})
     closing = threading.Thread(target=queue.close)
     closing.start()
-    assert isinstance(job.future.exception(10), QueueFull)
+    assert isinstance(job.future.exception(PATIENCE), QueueFull)
     tagger.gate.set()
-    closing.join(10)
+    closing.join(PATIENCE)
     assert not queue.alive and [batch for batch, _ in tagger.batches] == [["first"]]
     with pytest.raises(QueueFull):
         queue.submit("a", rows("later"), {})
