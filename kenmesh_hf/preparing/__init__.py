@@ -1,7 +1,7 @@
 """NLM's files, or labelled articles in any format, enter; a dataset on disk leaves.
 
-It has rows of ids, the processor that made them, and a report. The work is done in stages, each of which is whole
-or not there, so that it can be stopped and gone on with.
+It has rows of ids, the processor that made them, and a report. The work is done in stages, each of which is
+whole or not there, so that it can be stopped and gone on with.
 """
 
 from ..options import PrepareOptions
