@@ -1,6 +1,7 @@
 """The public names and where each comes from; they are loaded when they are first asked for."""
 
 from ._version import __version__ as __version__
+from .errors import InputError as InputError
 from .files import BUNDLED_CHECKPOINT as BUNDLED_CHECKPOINT
 from .modeling.candidates_kenmesh import KenMeSHCandidates as KenMeSHCandidates
 from .modeling.configuration_kenmesh import KenMeSHConfig as KenMeSHConfig

@@ -1,6 +1,6 @@
 """Errors for people: what was wrong, where, and what to do about it."""
 
-from importlib.util import find_spec
+from importlib import import_module
 
 
 class KenMeSHError(Exception):
@@ -28,7 +28,11 @@ def need(library: str, extra: str, purpose: str) -> None:
         purpose: What needs it, as the beginning of a sentence.
 
     Raises:
-        DependencyError: It is not installed.
+        DependencyError: It is not installed, or cannot be loaded.
     """
-    if find_spec(library) is None:
-        raise DependencyError(f"{purpose} needs {library}. Install it: pip install 'kenmesh-hf[{extra}]'.")
+    try:
+        import_module(library)
+    except ImportError as error:
+        raise DependencyError(
+            f"{purpose} needs {library}. Install it: pip install 'kenmesh-hf[{extra}]'. ({error})"
+        ) from error

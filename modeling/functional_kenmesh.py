@@ -1,7 +1,7 @@
 """Tensor operations of the network; three carry a gradient written by hand, which saves most of the cost."""
 
 from collections.abc import Iterable
-from functools import cache, reduce
+from functools import cache, partial, reduce
 
 import torch
 import torch.nn.functional as F
@@ -54,8 +54,9 @@ def has_cpu_lstm(dtype: torch.dtype) -> bool:
 
 @cache
 def _try_cpu_lstm(dtype: torch.dtype) -> bool:
-    weights = [torch.zeros(shape, requires_grad=True) for shape in ((32, 8), (32, 8), (32,), (32,))]
-    start = torch.zeros(1, 1, 8)
+    zeros = partial(torch.zeros, dtype=torch.float32, device="cpu")
+    weights = [zeros(shape, requires_grad=True) for shape in ((32, 8), (32, 8), (32,), (32,))]
+    start = zeros((1, 1, 8))
     try:
         with torch.inference_mode(False), torch.enable_grad(), torch.autocast("cpu", dtype):
             output, *_ = torch.lstm(start, (start, start), weights, True, 1, 0.0, True, False, True)

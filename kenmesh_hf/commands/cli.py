@@ -38,16 +38,18 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _write_any_character() -> None:
     """Where an old encoding lacks a letter, a terminal shows "?" for it; files and pipes get UTF-8."""
+    if "PYTHONIOENCODING" in os.environ:
+        return
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and codecs.lookup(stream.encoding).name != "utf-8":
-            if stream.isatty():
+            if not stream.isatty():
+                stream.reconfigure(encoding="utf-8", errors=stream.errors)
+            elif stream.errors == "strict":
                 stream.reconfigure(errors="replace")
-            else:
-                stream.reconfigure(encoding="utf-8")
 
 
 def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
-    """The parser; only the chosen command has its arguments, since some take theirs from slow modules."""
+    """The parser; only the chosen command has its arguments, since some must load NumPy for theirs."""
     parser = argparse.ArgumentParser(
         prog="kenmesh", description="MeSH indexing of biomedical articles, with reasons."
     )
@@ -67,6 +69,7 @@ def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
 
 
 def _run(command: Command, arguments: argparse.Namespace) -> int:
+    """Runs a command. What is wrong with its options is told before slow modules load."""
     if command.check is not None:
         command.check(arguments)
     if command.scores:
@@ -85,6 +88,8 @@ def _run(command: Command, arguments: argparse.Namespace) -> int:
     except StrictDataclassError as error:
         raise InputError(str(error)) from error
     except ImportError as error:
+        if (error.name or "").startswith("kenmesh_hf"):
+            raise
         raise DependencyError(str(error)) from error
 
 

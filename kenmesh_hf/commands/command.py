@@ -26,7 +26,7 @@ class Command:
         add_arguments: Adds its arguments to a parser.
         run: Does the work; gives the exit code, None for 0.
         check: Refuses options that contradict each other, before slow modules load.
-        scores: Whether it runs the network over articles.
+        scores: Whether it may run the network over articles.
     """
 
     name: str

@@ -40,4 +40,5 @@ COMMAND = Command(
 kenmesh index add --model my-model --articles new.xml.gz --tune other.xml.gz --out my-model-new""",
     add_arguments=add_arguments,
     run=run,
+    scores=True,
 )

@@ -37,7 +37,7 @@ class _Recorded(PmidSet):
 
 
 def list_inputs(paths: Iterable[str]) -> list[Path]:
-    """All files behind paths but checksums and the like, which `pubmed26n*` finds, too.
+    """All files behind paths but checksums and the like, which `pubmed26n*` names, too.
 
     NLM's numbered ones come first, the newest foremost: a PMID's first record counts.
     """

@@ -4,14 +4,16 @@ Here is also what goes with a model's folder: its card, its measured results, an
 """
 
 from .dataset_card import SPLITS, render_dataset_card
+from .hub_errors import HubError
 from .info import describe_model, info_lines
-from .loading import CARD, find_model, load, pull
+from .loading import find_model, load, pull
 from .model_card import card_template, render_model_card
 from .pushing import push, push_dataset
-from .results import RESULTS_FILE, read_results, write_results
+from .results import CARD, RESULTS_FILE, read_results, write_results
 
 __all__ = [
     "CARD",
+    "HubError",
     "RESULTS_FILE",
     "SPLITS",
     "card_template",

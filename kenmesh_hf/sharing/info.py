@@ -4,6 +4,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import torch
+import transformers
+
 from .._version import __version__
 from ..modeling.candidates_kenmesh import KenMeSHCandidates
 from ..modeling.checksums_kenmesh import check_checksums, read_checksums
@@ -47,7 +50,10 @@ def describe_model(model: str | Path, **hub_options: Any) -> dict[str, Any]:
         "files": files,
         "versions": {
             "kenmesh_hf": __version__,
-            **{name: version(name) for name in ("torch", "transformers", "datasets")},
+            "torch": torch.__version__,
+            "transformers": transformers.__version__,
+            # Not imported: that would take a third of a second, of everybody who loads this room.
+            "datasets": version("datasets"),
         },
     }
     if not result["problems"]:

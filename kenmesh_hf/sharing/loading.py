@@ -19,7 +19,6 @@ from ..modeling.processing_kenmesh import KenMeSHProcessor
 from .hub_errors import hub_sentences
 
 logger = logging.getLogger(__name__)
-CARD = "README.md"
 
 
 def check_files(folder: Path) -> tuple[str, ...]:
@@ -84,6 +83,9 @@ def load(model: str | Path | None = None, **options: Any) -> MeSHIndexingPipelin
     Raises:
         InputError: There is no such model, or a part of it is missing or damaged.
     """
+    # The command `kenmesh` imports the package without it, and so do the processes that it starts.
+    from .. import registration  # noqa: F401
+
     folder = find_model(BUNDLED_CHECKPOINT if model is None else model, options)
     how = {name: options.pop(name) for name in ("dtype", "device_map") if name in options}
     try:

@@ -8,8 +8,7 @@ from huggingface_hub import EvalResult, ModelCardData
 from ..errors import InputError
 from ..files import BUNDLED_CHECKPOINT
 from ..showing import count, fill_card, table
-from .loading import CARD
-from .results import evaluations_of
+from .results import CARD, evaluations_of
 
 TASK = "mesh-indexing"
 TAGS = (

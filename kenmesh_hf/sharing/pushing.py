@@ -14,9 +14,9 @@ from ..modeling.checksums_kenmesh import is_artefact, is_index
 from ..showing import has_results_blocks
 from .dataset_card import measure_candidates, parquet_files, render_dataset_card
 from .hub_errors import hub_sentences
-from .loading import CARD, check_files
+from .loading import check_files
 from .model_card import card_template, render_model_card
-from .results import read_results
+from .results import CARD, read_results
 
 SHARED_SUFFIXES = (".json", ".py", ".md")
 TRAINING_FILES = ("trainer_state.json", "all_results.json", "train_results.json", "eval_results.json")

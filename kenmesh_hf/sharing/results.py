@@ -1,4 +1,4 @@
-"""What was measured for a model or dataset, in the `results.json` of its folder."""
+"""What tells of a model or dataset in its folder: its card, and `results.json` with what was measured."""
 
 import json
 import os
@@ -10,6 +10,7 @@ from ..errors import InputError
 from ..files import write_json
 
 RESULTS_FILE = "results.json"
+CARD = "README.md"
 
 
 def read_results(folder: str | os.PathLike) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """A prepared dataset enters, a model folder leaves; between them works the stock `Trainer`."""
 
-from ..options import PRESETS, TrainingOptions, options_for
+from ..options import TrainingOptions, options_for
 from .collator import KenMeSHCollator
 from .network import LABEL_BUFFERS, build_network, label_inputs, label_names, start_evidence
 from .trainer import (
@@ -16,7 +16,6 @@ from .trainer import (
 __all__ = [
     "KenMeSHCollator",
     "LABEL_BUFFERS",
-    "PRESETS",
     "SUMMARY_FILE",
     "TrainingOptions",
     "build_network",

@@ -218,6 +218,9 @@ def test_an_old_encoding_stops_no_command(tiny_model):
         done = subprocess.run(command, capture_output=True, env=os.environ | old)
         assert done.returncode == 0, done.stderr
         assert letter in done.stdout.decode("utf-8")
+    missing = [sys.executable, "-m", "kenmesh_hf", "tag", "nö.xml"]
+    done = subprocess.run(missing, capture_output=True, env=os.environ | old)
+    assert done.returncode == 1 and done.stderr.startswith(b"kenmesh: error: n")
 
 
 def test_threads_of_torch_sleep_while_tagging_unless_the_user_says_otherwise(monkeypatch, tiny_model):
@@ -232,5 +235,5 @@ def test_threads_of_torch_sleep_while_tagging_unless_the_user_says_otherwise(mon
 
 def test_the_package_knows_its_names_and_no_others():
     assert all(hasattr(kenmesh_hf, name) for name in kenmesh_hf.__all__)
-    with pytest.raises(AttributeError, match="nothing"):
+    with pytest.raises(AttributeError, match="kenmesh_hf.*nothing"):
         kenmesh_hf.nothing  # noqa: B018

@@ -23,6 +23,7 @@ def address():
     thread = threading.Thread(target=server.run)
     thread.start()
     wait_until(lambda: server.started or not thread.is_alive(), "the server")
+    assert server.started
     yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
     server.should_exit = True
     thread.join()

@@ -201,6 +201,22 @@ def test_newest_record_of_a_pmid_counts(tmp_path: Path) -> None:
     assert [article.title for article in merge(read)] == ["New"]
 
 
+def test_only_files_that_may_hold_citations_are_read(tmp_path: Path) -> None:
+    names = (
+        "pubmed26n0001.xml.gz",
+        "pubmed26n0001.xml.gz.md5",
+        "pubmed26n0002.xml.gz",
+        ".hidden.jsonl",
+        "a.jsonl",
+    )
+    for name in names:
+        (tmp_path / name).touch()
+    wanted = ["pubmed26n0002.xml.gz", "pubmed26n0001.xml.gz", "a.jsonl"]
+    assert [path.name for path in list_inputs([str(tmp_path)])] == wanted
+    named = [str(tmp_path / name) for name in names if not name.startswith(".")]
+    assert [path.name for path in list_inputs(named)] == wanted
+
+
 def test_headings_given_by_name_only_are_looked_up(tiny_sources: dict, tmp_path: Path) -> None:
     vocabulary = tiny_vocabulary()
     named = [

@@ -227,6 +227,12 @@ def test_a_killed_job_goes_on_without_loss_or_repeats(tag, tiny_model, tmp_path)
         assert (tmp_path / name).read_bytes() == (tmp_path / f"whole-{name}").read_bytes()
 
 
+def test_tagging_loads_neither_datasets_nor_arrow():
+    code = "import sys, kenmesh_hf.tagging; print({'datasets', 'pyarrow'} & {*sys.modules})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
 def test_only_the_same_job_is_resumed(tag, articles_file, tmp_path, monkeypatch):
     out = tmp_path / "tags.jsonl"
 
