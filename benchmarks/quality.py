@@ -21,7 +21,7 @@ from parse_pubmed import SAMPLE, sample_file
 from kenmesh_hf.evaluating import LabelSets, ScoredLabels, best_threshold, score_predictions, select_top_k
 from kenmesh_hf.files import unfinished, write_json
 from kenmesh_hf.mesh import read_vocabulary
-from kenmesh_hf.preparing import PrepareOptions, divide_articles, prepare
+from kenmesh_hf.preparing import Division, PrepareOptions, divide_articles, prepare
 from kenmesh_hf.reading import read_articles
 from kenmesh_hf.showing import table_lines
 from kenmesh_hf.training import options_for
@@ -82,7 +82,7 @@ class Comparison:
     def _inputs(self, method: str) -> tuple[str, dict[str, Any]]:
         """Name of the dataset of a method, and what tells whether figures were made from the same."""
         if method in BASELINES:
-            return "dataset", {"articles": self.divided[1]}
+            return "dataset", {"articles": self.divided.fingerprint}
         name, epochs = "dataset", None
         if method == "kenmesh_paper":
             name, epochs = "dataset_paper", self.epochs
@@ -111,7 +111,7 @@ class Comparison:
         return partial(networks.kenmesh, data, folder / method, options)
 
     @cached_property
-    def divided(self) -> tuple[dict[str, list[Path]], str]:
+    def divided(self) -> Division:
         """The first half of preparing: all that methods need which read no prepared rows."""
         return divide_articles(self._options("dataset"))
 
@@ -120,7 +120,7 @@ class Comparison:
         """Articles and labels of the split."""
         vocabulary = read_vocabulary(self.sources["mesh"])
         parts = []
-        for files in self.divided[0].values():
+        for files in self.divided.files.values():
             articles = list(read_articles(files, strict=True, every_version=True))
             labels = [[vocabulary.get(ui) for ui in article.descriptors] for article in articles]
             parts.append(Articles(articles, LabelSets.from_lists(labels, len(vocabulary))))

@@ -6,10 +6,11 @@ whole or not there, so that it can be stopped and gone on with.
 
 from ..options import PrepareOptions
 from .dataset import PreparedDataset, column_bytes, encode_articles, load_prepared, write_rows
-from .preparation import divide_articles, prepare
+from .preparation import Division, divide_articles, prepare
 from .stages import Stages, file_state
 
 __all__ = [
+    "Division",
     "PrepareOptions",
     "PreparedDataset",
     "Stages",

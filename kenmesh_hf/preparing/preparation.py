@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from safetensors.numpy import load_file, save_file
@@ -73,16 +73,24 @@ def _check_libraries(options: PrepareOptions) -> None:
         need("faiss", "cpu", "The dense neighbour index")
 
 
-def divide_articles(options: PrepareOptions, progress: bool = True) -> tuple[dict[str, list[Path]], str]:
-    """The first half of `prepare` alone: reads the articles and divides them.
+class Division(NamedTuple):
+    """Articles divided into sets.
 
-    Returns:
-        The article files of each split, and a fingerprint that changes with what is in them.
+    Attributes:
+        files: Article files of each split.
+        fingerprint: Changes with what is in them.
     """
+
+    files: dict[str, list[Path]]
+    fingerprint: str
+
+
+def divide_articles(options: PrepareOptions, progress: bool = True) -> Division:
+    """The first half of `prepare` alone: reads the articles and divides them."""
     options.check()
     preparation = _Preparation(options, progress)
     _, divide = preparation.divide()
-    return {split: preparation.article_files(split) for split in SPLITS}, divide.fingerprint
+    return Division({split: preparation.article_files(split) for split in SPLITS}, divide.fingerprint)
 
 
 class _Preparation:
