@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .neighbours_kenmesh import TermCounts
+from .neighbours_kenmesh import TermCounts, find_terms
 
 try:
     import faiss
@@ -62,8 +62,8 @@ class DenseNeighbours:
         np.add.at(means, place, vectors)
         means /= np.bincount(place)[:, None]
         frequency = np.zeros(len(known))
-        found = np.searchsorted(known, counts.hashes).clip(max=len(known) - 1)
-        np.add.at(frequency, found[known[found] == counts.hashes], 1)
+        found, there = find_terms(counts.hashes, known)
+        np.add.at(frequency, found[there], 1)
         size = len(counts.offsets) - 1
         tensors = {
             "words": known,
@@ -84,8 +84,7 @@ class DenseNeighbours:
 
     def embed(self, counts: TermCounts) -> np.ndarray:
         """`Σ idf·e / Σ idf` of each article at unit length, `(articles, dim)`; zero without a known word."""
-        place = np.searchsorted(self.words, counts.hashes).clip(max=len(self.words) - 1)
-        known = self.words[place] == counts.hashes
+        place, known = find_terms(counts.hashes, self.words)
         row = np.repeat(np.arange(len(counts.offsets) - 1), np.diff(counts.offsets))[known]
         weight = counts.counts[known] * self.idf[place[known]]
         total = np.zeros((len(counts.offsets) - 1, self.vectors.shape[1]))

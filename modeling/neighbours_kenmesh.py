@@ -86,17 +86,17 @@ class Postings(NamedTuple):
         return self._replace(weights=np.round(weights * 255).astype(np.uint8))
 
 
-def weigh_terms(counts: TermCounts, terms: np.ndarray, idf: np.ndarray) -> tuple[Postings, np.ndarray]:
+def _weigh_terms(counts: TermCounts, terms: np.ndarray, idf: np.ndarray) -> tuple[Postings, np.ndarray]:
     """Weights of articles' words among terms of this rarity, and the squared length of each article."""
     size = len(counts.offsets) - 1
-    column, known = _find(counts.hashes, terms)
+    column, known = find_terms(counts.hashes, terms)
     column = column[known]
     document = np.repeat(np.arange(size), np.diff(counts.offsets))[known]
     weight = (1 + np.log(counts.counts[known])) * idf[column]
     return Postings(column, document, weight), np.bincount(document, weight**2, minlength=size)
 
 
-def _find(hashes: np.ndarray, terms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def find_terms(hashes: np.ndarray, terms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Where each word stands among the terms of an index, and whether it does."""
     place = np.minimum(np.searchsorted(terms, hashes), max(len(terms) - 1, 0))
     return place, terms[place] == hashes if len(terms) else np.zeros(len(place), bool)
@@ -144,7 +144,7 @@ class SparseNeighbours:
         terms, frequency = np.unique(counts.hashes, return_counts=True)
         known = frequency >= MIN_DOCUMENTS
         terms, idf = terms[known], rarity(size, frequency[known])
-        postings, square = weigh_terms(counts, terms, idf)
+        postings, square = _weigh_terms(counts, terms, idf)
         # A title alone is short and would be near to everything it shares one word with.
         damping = LENGTH_DAMPING * square.sum() / max(size, 1)
         return cls(_arrange([postings.scaled(square + damping)], terms, idf, size), max_terms)
@@ -161,7 +161,7 @@ class SparseNeighbours:
         idf, old_columns = np.zeros(len(terms)), np.searchsorted(terms, self.terms)
         idf[np.searchsorted(terms, words[fresh])] = rarity(size, frequency[fresh])
         idf[old_columns] = self.idf
-        postings, square = weigh_terms(counts, terms, idf)
+        postings, square = _weigh_terms(counts, terms, idf)
         new = postings.scaled(square + self._damping(square))
         old = Postings(np.repeat(old_columns, np.diff(self.offsets)), self.documents, self.weights)
         later = new._replace(documents=new.documents + self.size)
@@ -174,10 +174,9 @@ class SparseNeighbours:
         their weight over their idf is one over the damped length, and the sum of squares lacks the damping's
         share.
         """
-        weights = (self.weights / 255.0) ** 2
         lightest = np.full(self.size, np.inf)
-        np.minimum.at(lightest, self.documents, weights / np.repeat(self.idf, np.diff(self.offsets)))
-        share = 1 - np.bincount(self.documents, weights**2, minlength=self.size)
+        np.minimum.at(lightest, self.documents, self._posted / np.repeat(self.idf, np.diff(self.offsets)))
+        share = 1 - np.bincount(self.documents, self._posted**2, minlength=self.size)
         usable = np.isfinite(lightest) & (lightest > 0) & (share > 0)
         if not usable.any():
             return float(square.mean())
@@ -197,7 +196,7 @@ class SparseNeighbours:
         Returns:
             For each query its neighbours, nearest first, and their cosines.
         """
-        place, known = _find(counts.hashes, self.terms)
+        place, known = find_terms(counts.hashes, self.terms)
         times = 1 + np.log(counts.counts)
         found = []
         for query, own in enumerate(exclude):
