@@ -6,8 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .lexicon_kenmesh import INSIDE, Hits
-from .neighbours_kenmesh import TermCounts, count_terms
-from .terms_kenmesh import HashedWords
+from .neighbours_kenmesh import TermCounts
 
 # The square root of a weight's size in seven bits, its sign in the eighth: small weights stay precise.
 _STEPS = np.arange(256, dtype=np.uint8).view(np.int8) / 127
@@ -38,7 +37,7 @@ class Readings(NamedTuple):
 
     @classmethod
     def of(
-        cls, words: TermCounts, titles: HashedWords, hits: Hits, named: np.ndarray, journals: np.ndarray
+        cls, words: TermCounts, titles: TermCounts, hits: Hits, named: np.ndarray, journals: np.ndarray
     ) -> "Readings":
         """Collects what is known of a batch.
 
@@ -56,7 +55,7 @@ class Readings(NamedTuple):
         return cls(
             len(journals),
             _weighed(words),
-            _weighed(count_terms(titles)),
+            _weighed(titles),
             Occurrences(pairs // stride, pairs % stride, np.ones(len(pairs))),
             Occurrences(known, journals[known], np.ones(len(known))),
         )
@@ -75,11 +74,72 @@ class Inputs(NamedTuple):
     offsets: np.ndarray
 
 
+class Weights(NamedTuple):
+    """Weights from inputs to labels: input, label and value of each."""
+
+    columns: np.ndarray
+    labels: np.ndarray
+    values: np.ndarray
+
+
+class LinearModel:
+    """Weights of a linear model, those of each input together, in three bytes each.
+
+    Args:
+        tensors: The arrays of `pack`, as they are stored.
+    """
+
+    ARRAYS = ("scales", "offsets", "labels", "weights")
+
+    def __init__(self, tensors: Mapping[str, np.ndarray]):
+        self.tensors = {name: tensors[name] for name in self.ARRAYS}
+        self.scales = tensors["scales"].astype(np.float64)
+        self.offsets = tensors["offsets"].astype(np.int64)
+        self.labels = tensors["labels"]
+        self.coded = tensors["weights"].view(np.uint8)
+
+    @classmethod
+    def pack(cls, weights: Weights, width: int, num_labels: int) -> "LinearModel":
+        """Stores the weights of a model of so many inputs."""
+        order = np.lexsort((weights.labels, weights.columns))
+        column, label, value = (part[order] for part in weights)
+        scales = np.zeros(width)
+        np.maximum.at(scales, column, np.abs(value))
+        share = value / np.maximum(scales[column], 1e-12)
+        return cls(
+            {
+                "scales": scales.astype(np.float32),
+                "offsets": np.searchsorted(column, np.arange(width + 1)).astype(np.uint32),
+                "labels": label.astype(label_type(num_labels)),
+                "weights": np.round(np.sign(share) * np.sqrt(np.abs(share)) * 127).astype(np.int8),
+            }
+        )
+
+    def unpack(self) -> Weights:
+        """The weights as they are used."""
+        columns = np.repeat(np.arange(len(self.scales)), np.diff(self.offsets))
+        return Weights(columns, self.labels, _WEIGHTS[self.coded] * self.scales[columns])
+
+    def predict(self, columns: np.ndarray, values: np.ndarray, size: int) -> np.ndarray:
+        """What inputs of one article say about each of `size` labels, about 0 to 1."""
+        starts, ends = self.offsets[columns], self.offsets[columns + 1]
+        spans = [slice(*pair) for pair in zip(starts.tolist(), ends.tolist(), strict=True)]
+        labels = np.concatenate([self.labels[span] for span in spans])
+        weights = _WEIGHTS[np.concatenate([self.coded[span] for span in spans])]
+        predicted = np.bincount(
+            labels, weights * np.repeat(values * self.scales[columns], ends - starts), size
+        )
+        np.minimum(predicted, MOST, out=predicted)
+        predicted *= predicted >= LEAST
+        return predicted
+
+
 class WordAssociations:
     """Ridge regression from weighted words, terms and journals to labels, with its small weights left out.
 
-    For a training article the prediction of a model that was fitted without it is stored: so it gets the
-    numbers that an unseen one would get, for the labels it carries and for all others alike.
+    The training articles were divided into parts, and for each part there is a model that was fitted without
+    it. A training article gets the prediction of that one: the numbers that an unseen article would get, for
+    the labels it carries and for all others alike.
 
     Args:
         tensors: The arrays of `pack`, as they are stored.
@@ -89,13 +149,10 @@ class WordAssociations:
         self.tensors = tensors
         self.keys = {kind: tensors[kind] for kind in KINDS}
         self.idf = tensors["idf"].astype(np.float64)
-        self.scales = tensors["scales"].astype(np.float64)
-        self.offsets = tensors["offsets"].astype(np.int64)
-        self.labels = tensors["labels"]
-        self.weights = _WEIGHTS[tensors["weights"].view(np.uint8)]
-        self.left_out_offsets = tensors["left_out_offsets"].astype(np.int64)
-        self.left_out_labels = tensors["left_out_labels"]
-        self.left_out_values = tensors["left_out_values"]
+        self.model = LinearModel(tensors)
+        self.parts = [LinearModel(_part(tensors, number)) for number in range(_count_parts(tensors))]
+        self.part_of = tensors.get("part_of", np.zeros(0, np.uint8))
+        self.stored = StoredPredictions(tensors) if "left_out_offsets" in tensors else None
         self._sorted = {kind: np.argsort(keys, kind="stable") for kind, keys in self.keys.items()}
 
     def inputs(self, readings: Readings) -> Inputs:
@@ -129,117 +186,113 @@ class WordAssociations:
         """Number of inputs: those of each kind and the constant."""
         return sum(map(len, self.keys.values())) + 1
 
-    def predict(self, inputs: Inputs, article: int, size: int) -> np.ndarray:
-        """What the words of one article of a batch say about each of `size` labels, about 0 to 1."""
+    def predict(self, inputs: Inputs, article: int, size: int, own: Sequence[int] = ()) -> np.ndarray:
+        """What the words of one article of a batch say about each of `size` labels, about 0 to 1.
+
+        Args:
+            inputs: Of the batch.
+            article: Its place there.
+            size: Number of labels.
+            own: The indexed articles that are this article itself; what was learned from them does not count.
+        """
+        if len(own) and self.stored is not None:
+            if (stored := self.stored.least(own, size)) is not None:
+                return stored
         span = slice(inputs.offsets[article], inputs.offsets[article + 1])
         if span.stop - span.start == 1:  # nothing but the constant: the words say nothing
             return np.zeros(size)
-        columns, values = inputs.columns[span], inputs.values[span] * self.scales[inputs.columns[span]]
-        starts, ends = self.offsets[columns], self.offsets[columns + 1]
-        spans = [slice(*pair) for pair in zip(starts.tolist(), ends.tolist(), strict=True)]
-        labels = np.concatenate([self.labels[span] for span in spans])
-        weights = np.concatenate([self.weights[span] for span in spans])
-        predicted = np.bincount(labels, weights * np.repeat(values, ends - starts), size)
-        np.minimum(predicted, MOST, out=predicted)
-        predicted *= predicted >= LEAST
-        return predicted
+        columns, values = inputs.columns[span], inputs.values[span]
+        models = self._without(own) or [self.model]
+        return np.min([model.predict(columns, values, size) for model in models], axis=0)
 
-    def leave_out(self, predicted: np.ndarray, own: np.ndarray) -> np.ndarray:
-        """Prediction for an article that may itself be a training article.
-
-        Args:
-            predicted: Of `predict`.
-            own: The indexed articles that are this article itself; what is stored for them replaces it.
-        """
-        if not len(own):
-            return predicted
-        stored = np.zeros((len(own), len(predicted)))
-        for row, number in zip(stored, own, strict=True):
-            span = slice(self.left_out_offsets[number], self.left_out_offsets[number + 1])
-            row[self.left_out_labels[span]] = MOST * (self.left_out_values[span] / 255.0) ** 2
-        return stored.min(0)
-
-    def left_out(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """What is stored for each training article: labels and coded values."""
-        spans = [
-            slice(*span) for span in zip(self.left_out_offsets[:-1], self.left_out_offsets[1:], strict=True)
-        ]
-        return [(self.left_out_labels[span], self.left_out_values[span]) for span in spans]
+    def _without(self, own: Sequence[int]) -> list[LinearModel]:
+        """The models that were fitted without articles; none for articles that had no part in the fit."""
+        return [self.parts[part] for part in {int(self.part_of[n]) for n in own if n < len(self.part_of)}]
 
     def slim(self, most: int) -> "WordAssociations":
-        """The same model with the highest predictions of each training article only, for sharing.
+        """The same with the largest weights only of what was fitted without a part, for sharing.
 
         Training needs all of them; what is left still keeps an indexed article from meeting itself.
         """
-        kept = []
-        for labels, values in self.left_out():
-            best = np.sort(np.argsort(-values.astype(np.int64), kind="stable")[:most])
-            kept.append((labels[best], values[best]))
-        return WordAssociations(self.tensors | pack_left_out(kept, int(self.tensors["num_labels"][0])))
+        tensors = dict(self.tensors)
+        for number, model in enumerate(self.parts):
+            weights = model.unpack()
+            largest = np.sort(np.argsort(-np.abs(weights.values), kind="stable")[:most])
+            kept = LinearModel.pack(
+                Weights(*(part[largest] for part in weights)), self.width, int(tensors["num_labels"][0])
+            )
+            tensors |= _name_part(kept, number)
+        return WordAssociations(tensors)
 
     @classmethod
     def pack(
         cls,
         keys: Mapping[str, np.ndarray],
         idf: np.ndarray,
-        entries: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]],
-        left_out: Sequence[tuple[np.ndarray, np.ndarray]],
+        model: LinearModel,
         num_labels: int,
+        parts: Sequence[LinearModel] = (),
+        part_of: np.ndarray | None = None,
     ) -> "WordAssociations":
-        """Stores a fitted model.
+        """Puts together what was fitted.
 
         Args:
             keys: The inputs of each kind: hashes of words, labels of terms, numbers of journals.
             idf: Weight of each input but the constant.
-            entries: Columns, labels and weights of what is kept.
-            left_out: For each training article what a model fitted without it predicts, as `code` gives it.
+            model: Fitted on all training articles.
             num_labels: Number of labels.
+            parts: For each part of the training articles the model that was fitted without it.
+            part_of: The part of each training article.
         """
-        empty = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
-        column, label, weight = (np.concatenate(each) for each in zip(empty, *entries, strict=True))
-        width = sum(map(len, keys.values())) + 1
-        order = np.lexsort((label, column))
-        column, label, weight = column[order], label[order], weight[order]
-        scales = np.zeros(width)
-        np.maximum.at(scales, column, np.abs(weight))
-        share = weight / np.maximum(scales[column], 1e-12)
-        return cls(
-            {
-                **keys,
-                "idf": idf.astype(np.float32),
-                "scales": scales.astype(np.float32),
-                "offsets": np.searchsorted(column, np.arange(width + 1)).astype(np.uint32),
-                "labels": label.astype(label_type(num_labels)),
-                "weights": np.round(np.sign(share) * np.sqrt(np.abs(share)) * 127).astype(np.int8),
-                **pack_left_out(left_out, num_labels),
-                "num_labels": np.array([num_labels], np.int64),
-            }
-        )
+        tensors = {**keys, "idf": idf.astype(np.float32), **model.tensors}
+        for number, without in enumerate(parts):
+            tensors |= _name_part(without, number)
+        if part_of is not None:
+            tensors["part_of"] = part_of.astype(np.uint8)
+        return cls(tensors | {"num_labels": np.array([num_labels], np.int64)})
+
+
+def _name_part(model: LinearModel, number: int) -> dict[str, np.ndarray]:
+    return {f"part{number}.{name}": array for name, array in model.tensors.items()}
+
+
+def _part(tensors: Mapping[str, np.ndarray], number: int) -> dict[str, np.ndarray]:
+    return {name: tensors[f"part{number}.{name}"] for name in LinearModel.ARRAYS}
+
+
+def _count_parts(tensors: Mapping[str, np.ndarray]) -> int:
+    return sum(name.startswith("part") and name.endswith(".scales") for name in tensors)
+
+
+class StoredPredictions:
+    """What version 0.1 stored instead of the models of parts: the prediction for each training article.
+
+    Args:
+        tensors: The arrays of that version.
+    """
+
+    def __init__(self, tensors: Mapping[str, np.ndarray]):
+        self.offsets = tensors["left_out_offsets"].astype(np.int64)
+        self.labels = tensors["left_out_labels"]
+        self.values = tensors["left_out_values"]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def least(self, articles: Sequence[int], size: int) -> np.ndarray | None:
+        """The least that is stored of articles for each label; None if nothing is: they joined later."""
+        rows = []
+        for number in articles:
+            if number < len(self):
+                span = slice(self.offsets[number], self.offsets[number + 1])
+                rows.append(np.zeros(size))
+                rows[-1][self.labels[span]] = MOST * (self.values[span] / 255.0) ** 2
+        return np.min(rows, axis=0) if rows else None
 
 
 def label_type(num_labels: int) -> type:
     """Smallest type that holds a label."""
     return np.uint16 if num_labels <= 1 << 16 else np.uint32
-
-
-def code(predicted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A prediction of `predict` as it is stored: its labels, and its values in one byte each."""
-    labels = np.flatnonzero(predicted)
-    values = np.round(255 * np.sqrt(predicted[labels] / MOST)).astype(np.uint8)
-    return labels.astype(label_type(len(predicted))), values
-
-
-def pack_left_out(
-    left_out: Sequence[tuple[np.ndarray, np.ndarray]], num_labels: int
-) -> dict[str, np.ndarray]:
-    """The stored arrays of what `code` gives for each training article."""
-    labels = [np.zeros(0, label_type(num_labels)), *(labels for labels, _ in left_out)]
-    values = [np.zeros(0, np.uint8), *(values for _, values in left_out)]
-    return {
-        "left_out_offsets": np.cumsum([0, *map(len, labels[1:])]).astype(np.uint32),
-        "left_out_labels": np.concatenate(labels).astype(label_type(num_labels)),
-        "left_out_values": np.concatenate(values),
-    }
 
 
 def _unit(values: np.ndarray, rows: np.ndarray, size: int) -> np.ndarray:

@@ -8,22 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors.numpy import load_file, save_file
 from transformers.utils import logging
 
 from .associations_kenmesh import Readings, WordAssociations
 from .dense_neighbours_kenmesh import DenseNeighbours
 from .evidence_kenmesh import FEATURES, Evidence, LabelGraph
+from .indexed_articles_kenmesh import IndexedArticles, LabelFrequencies
 from .journals_kenmesh import Journal, JournalTable
 from .lexicon_kenmesh import Hits, Lexicon
-from .neighbours_kenmesh import (
-    IndexedArticles,
-    LabelFrequencies,
-    SparseNeighbours,
-    count_terms,
-    hash_articles,
-)
+from .neighbours_kenmesh import SparseNeighbours, count_terms, hash_articles
 from .proposals_kenmesh import CandidateOptions, Findings
+from .pruned_neighbours_kenmesh import PrunedNeighbours
+from .tensors_kenmesh import map_tensors, save_tensors
 from .terms_kenmesh import HashedWords, hash_words, word_spans
 
 OPTIONS_FILE = "candidates.json"
@@ -146,11 +142,11 @@ class KenMeSHCandidates:
         hits = self.lexicon.hits(title_words, abstract_words)
         named = self.lexicon.labels[hits.terms].astype(np.int64)
         numbers = self.journals.numbers(journals)
-        inputs = self.associations.inputs(Readings.of(counts, title_words, hits, named, numbers))
+        readings = Readings.of(counts, count_terms(title_words), hits, named, numbers)
+        inputs = self.associations.inputs(readings)
         bounds = np.searchsorted(hits.articles, np.arange(len(titles) + 1))
         for row, (near, similarities) in enumerate(neighbours):
             span = slice(bounds[row], bounds[row + 1])
-            predicted = self.associations.predict(inputs, row, self.num_labels)
             own_counts, (prior, recent_prior) = self._count_own(own[row])
             voted, lengths = self.articles.labels_of(near)
             given, given_counts, journal_size = self._journal_counts(numbers[row], own[row])
@@ -167,7 +163,7 @@ class KenMeSHCandidates:
                 journal_size=journal_size,
                 hits=Hits(*(part[span] for part in hits)),
                 named=named[span],
-                predicted=self.associations.leave_out(predicted, own[row]),
+                predicted=self.associations.predict(inputs, row, self.num_labels, own[row]),
             )
 
     def weigh(self, findings: Findings, options: CandidateOptions) -> tuple[np.ndarray, np.ndarray]:
@@ -307,9 +303,7 @@ class KenMeSHCandidates:
             f"{name}.{key}": value for name, part in parts.items() for key, value in part.tensors.items()
         }
         for name, tensors in ((TABLES_FILE, tables), (NEIGHBOURS_FILE, stored)):
-            save_file(
-                {key: np.ascontiguousarray(value) for key, value in sorted(tensors.items())}, folder / name
-            )
+            save_tensors(tensors, folder / name)
         return [str(folder / name) for name in (OPTIONS_FILE, TABLES_FILE, NEIGHBOURS_FILE)]
 
     @classmethod
@@ -323,7 +317,7 @@ class KenMeSHCandidates:
                 f"{folder / OPTIONS_FILE} lists other numbers for a candidate than this version computes; "
                 "build the candidates again."
             )
-        tables = load_file(folder / TABLES_FILE)
+        tables = map_tensors(folder / TABLES_FILE)
         options = CandidateOptions(**settings)
         index, articles = cls._load_index(folder, options)
 
@@ -354,10 +348,8 @@ class KenMeSHCandidates:
             logger.warning_once(
                 f"{folder} has no neighbour index: candidates come from the other sources only."
             )
-            nothing = hash_words([])
-            empty = SparseNeighbours.build(count_terms(nothing, nothing))
-            return empty, IndexedArticles.build([], np.zeros(0, np.uint64), [], [])
-        stored = load_file(folder / NEIGHBOURS_FILE)
+            return SparseNeighbours.build([]), IndexedArticles.build([], np.zeros(0, np.uint64), [], [])
+        stored = map_tensors(folder / NEIGHBOURS_FILE)
         index: dict[str, np.ndarray] = {}
         articles: dict[str, np.ndarray] = {}
         for key, value in stored.items():
@@ -365,4 +357,5 @@ class KenMeSHCandidates:
             (index if kind == "index" else articles)[name] = value
         if options.index == "dense":
             return DenseNeighbours.load(index, folder), IndexedArticles(articles)
-        return SparseNeighbours(index), IndexedArticles(articles)
+        kind = PrunedNeighbours if "article_terms" in index else SparseNeighbours
+        return kind(index), IndexedArticles(articles)

@@ -1,7 +1,7 @@
 """The paper's neighbours (eq. 8): cosine of IDF-weighted means of word vectors, searched with FAISS."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,14 +45,20 @@ class DenseNeighbours:
         self.vectors = tensors["vectors"]
         self.index = index
 
+    @property
+    def description(self) -> str:
+        """How neighbours are found, for people."""
+        kind = type(self.index).__name__
+        return f"mean word vectors of {self.index.ntotal:,} articles in FAISS ({kind})"
+
     @classmethod
     def build(
-        cls, counts: TermCounts, words: np.ndarray, vectors: np.ndarray, exact_size: int = EXACT_SIZE
+        cls, parts: Iterable[TermCounts], words: np.ndarray, vectors: np.ndarray, exact_size: int = EXACT_SIZE
     ) -> "DenseNeighbours":
         """Indexes articles.
 
         Args:
-            counts: Their words.
+            parts: Their words, some articles at a time; gone through twice.
             words: Hash of each word that has a vector; of equal ones the mean is taken.
             vectors: `(words, dim)`.
             exact_size: More articles than this are searched through a graph.
@@ -62,17 +68,18 @@ class DenseNeighbours:
         np.add.at(means, place, vectors)
         means /= np.bincount(place)[:, None]
         frequency = np.zeros(len(known))
-        found, there = find_terms(counts.hashes, known)
-        np.add.at(frequency, found[there], 1)
-        size = len(counts.offsets) - 1
+        size = 0
+        for counts in parts:
+            found, there = find_terms(counts.hashes, known)
+            np.add.at(frequency, found[there], 1)
+            size += counts.size
         tensors = {
             "words": known,
             "idf": np.log((size + 1) / (frequency + 1)).astype(np.float32),
             "vectors": means.astype(np.float16),
         }
         neighbours = cls(tensors, None)
-        embedded = neighbours.embed(counts)
-        neighbours.index = build_index(embedded, exact_size)
+        neighbours.index = build_index(np.concatenate([*map(neighbours.embed, parts)]), exact_size)
         return neighbours
 
     def grow(self, counts: TermCounts) -> "DenseNeighbours":

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -21,6 +22,10 @@ def journal_key(name: str) -> int:
     text = normalize(name)
     words = _WORD.findall(_ASIDE.sub(" ", text)) or _WORD.findall(text)
     return hash_text(" ".join(word for word in words if word not in _DROPPED))
+
+
+# The same few thousand names come with every article.
+_journal_key = lru_cache(maxsize=1 << 16)(journal_key)
 
 
 def journal_names(journal: Journal) -> list[str]:
@@ -78,9 +83,9 @@ class JournalTable:
         numbers = dict(zip(self.keys.tolist(), self.journals.tolist(), strict=True))
         sizes, names, of_articles = self.sizes.tolist(), self.names, (self.of_articles + 1).tolist()
         old = np.repeat(np.arange(len(sizes)), np.diff(self.offsets)) << 32 | self.labels.astype(np.int64)
-        cells, amounts = [old], [self.counts.astype(np.int64)]
-        for journal, given in zip(journals, labels, strict=True):
-            keys = [journal_key(name) for name in journal_names(journal)]
+        first = len(of_articles)
+        for journal in journals:
+            keys = [_journal_key(name) for name in journal_names(journal)]
             number = next((numbers[key] for key in keys if key in numbers), len(sizes))
             of_articles.append(number + 1 if keys else 0)
             if not keys:
@@ -91,10 +96,13 @@ class JournalTable:
             sizes[number] += 1
             for key in keys:
                 numbers.setdefault(key, number)
-            cells.append(number << 32 | np.asarray(given, np.int64))
-            amounts.append(np.ones(len(given), np.int64))
-        cell, place = np.unique(np.concatenate(cells), return_inverse=True)
-        counts = np.bincount(place, np.concatenate(amounts), len(cell))
+        number_of = np.array(of_articles[first:], np.int64) - 1
+        owners = np.repeat(number_of, [len(given) for given in labels])
+        new = owners << 32 | np.concatenate([np.zeros(0, np.int64), *labels])
+        cell, place = np.unique(np.concatenate([old, new[owners >= 0]]), return_inverse=True)
+        amounts = np.ones(len(place))
+        amounts[: len(old)] = self.counts
+        counts = np.bincount(place, amounts, len(cell))
         given = cell & 0xFFFFFFFF
         keys_array = np.array(sorted(numbers), np.uint64)
         return JournalTable(
@@ -104,7 +112,7 @@ class JournalTable:
                 "sizes": np.array(sizes, np.uint32),
                 "offsets": np.searchsorted(cell >> 32, np.arange(len(sizes) + 1)).astype(np.uint32),
                 "labels": given.astype(np.uint16 if given.max(initial=0) < 1 << 16 else np.uint32),
-                "counts": np.minimum(counts, 0xFFFF).astype(np.uint16),
+                "counts": counts.astype(np.uint16 if counts.max(initial=0) < 1 << 16 else np.uint32),
                 "names": pack_names(names),
                 "of_articles": np.array(of_articles, np.uint16 if len(sizes) < 1 << 16 else np.uint32),
             }
@@ -113,7 +121,7 @@ class JournalTable:
     def find(self, journal: Journal) -> int:
         """Number of a journal, -1 if training articles know none of its names."""
         for name in journal_names(journal):
-            key = np.uint64(journal_key(name))
+            key = np.uint64(_journal_key(name))
             place = int(np.searchsorted(self.keys, key))
             if place < len(self.keys) and self.keys[place] == key:
                 return int(self.journals[place])

@@ -146,17 +146,20 @@ class Lexicon:
         key, counts = np.unique(np.concatenate(keys), return_counts=True)
         return Hits(key // (3 * len(self.hashes)), key // 3 % len(self.hashes), key % 3, counts)
 
-    def learn(self, hits: Hits, assigned: np.ndarray) -> None:
+    def learn(self, parts: Iterable[tuple[Hits, np.ndarray]]) -> None:
         """Counts over training articles how often a term occurs and how often its label is assigned then.
 
         Args:
-            hits: Terms found in the training articles.
-            assigned: Whether the article of each hit carries the term's label, bool `(hits,)`.
+            parts: Terms found in training articles, some articles at a time, and for each hit whether its
+                article carries the term's label, bool `(hits,)`.
         """
-        cell = hits.places * len(self.hashes) + hits.terms
         size = 3 * len(self.hashes)
-        found = np.bincount(cell, minlength=size).reshape(3, -1)
-        right = np.bincount(cell, assigned, minlength=size).reshape(3, -1)
+        found, right = np.zeros(size, np.int64), np.zeros(size, np.int64)
+        for hits, assigned in parts:
+            cell = hits.places * len(self.hashes) + hits.terms
+            np.add.at(found, cell, 1)
+            np.add.at(right, cell[assigned], 1)
+        found, right = found.reshape(3, -1), right.reshape(3, -1)
         base = np.zeros((3, 2, 2), np.float32)
         for name in (0, 1):
             for several in (0, 1):

@@ -1,14 +1,15 @@
 """Training articles most like a text: TF-IDF over an inverted index, held in a few compact arrays."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from .tally_kenmesh import Tally
 from .terms_kenmesh import HashedWords, mix
 
 # Postings hold the square root of a weight in one byte: fine steps for small weights, which most are.
-_WEIGHTS = ((np.arange(256) / 255) ** 2).astype(np.float64)
+WEIGHTS = ((np.arange(256) / 255) ** 2).astype(np.float64)
 TITLE_WEIGHT = 2
 IDF_POWER = 1.5
 LENGTH_DAMPING = 0.3
@@ -28,6 +29,16 @@ class TermCounts(NamedTuple):
     hashes: np.ndarray
     counts: np.ndarray
     offsets: np.ndarray
+
+    @property
+    def size(self) -> int:
+        """Number of articles."""
+        return len(self.offsets) - 1
+
+    def select(self, articles: np.ndarray) -> "TermCounts":
+        """Terms of some of the articles."""
+        places, lengths = places_of(self.offsets, articles)
+        return TermCounts(self.hashes[places], self.counts[places], np.append(0, np.cumsum(lengths)))
 
 
 def count_terms(titles: HashedWords, abstracts: HashedWords | None = None) -> TermCounts:
@@ -49,6 +60,14 @@ def count_terms(titles: HashedWords, abstracts: HashedWords | None = None) -> Te
     counts = np.add.reduceat(weight, starts) if len(starts) else weight
     offsets = np.searchsorted(row[starts], np.arange(len(titles.offsets)))
     return TermCounts(value[starts], counts, offsets)
+
+
+def places_of(offsets: np.ndarray, lists: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where the entries of some lists stand, one list after the other, and how long each list is."""
+    starts = offsets[lists].astype(np.int64)
+    lengths = offsets[lists + 1].astype(np.int64) - starts
+    ends = np.cumsum(lengths)
+    return np.arange(lengths.sum()) + np.repeat(starts - (ends - lengths), lengths), lengths
 
 
 def rarity(size: int, frequency: np.ndarray) -> np.ndarray:
@@ -88,7 +107,7 @@ class Postings(NamedTuple):
 
 def _weigh_terms(counts: TermCounts, terms: np.ndarray, idf: np.ndarray) -> tuple[Postings, np.ndarray]:
     """Weights of articles' words among terms of this rarity, and the squared length of each article."""
-    size = len(counts.offsets) - 1
+    size = counts.size
     column, known = find_terms(counts.hashes, terms)
     column = column[known]
     document = np.repeat(np.arange(size), np.diff(counts.offsets))[known]
@@ -102,29 +121,95 @@ def find_terms(hashes: np.ndarray, terms: np.ndarray) -> tuple[np.ndarray, np.nd
     return place, terms[place] == hashes if len(terms) else np.zeros(len(place), bool)
 
 
-def _arrange(
-    parts: Sequence[Postings], terms: np.ndarray, idf: np.ndarray, size: int
-) -> dict[str, np.ndarray]:
-    """The arrays of an index of so many articles: postings by word, and by article within a word."""
-    columns, documents, weights = (np.concatenate(values) for values in zip(*parts, strict=True))
-    order = np.argsort(columns, kind="stable")
-    return {
-        "terms": terms,
-        "idf": idf.astype(np.float32),
-        "offsets": np.searchsorted(columns[order], np.arange(len(terms) + 1)).astype(np.uint32),
-        "documents": documents[order].astype(np.uint16 if size <= 1 << 16 else np.uint32),
-        "weights": weights[order],
-        "size": np.array([size], np.int64),
-    }
+class Words(Protocol):
+    """What an index is made of: its terms, how rare each is, and the postings, some articles at a time."""
+
+    terms: np.ndarray
+    idf: np.ndarray
+    frequency: np.ndarray
+    size: int
+
+    def __iter__(self) -> Iterator[Postings]: ...
+
+
+class WeighedWords:
+    """The words of articles that come a part at a time, weighed: gone through again as often as needed.
+
+    Args:
+        parts: Words of the articles; must give the same each time it is gone through.
+    """
+
+    def __init__(self, parts: Iterable[TermCounts]):
+        self.parts = parts
+        tally, self.size = Tally(), 0
+        for counts in parts:
+            tally.add(counts.hashes)
+            self.size += counts.size
+        terms, frequency = tally.result()
+        known = frequency >= MIN_DOCUMENTS
+        self.terms, self.frequency = terms[known], frequency[known]
+        self.idf = rarity(self.size, self.frequency)
+        self.squares = np.concatenate(
+            [np.zeros(0), *(_weigh_terms(counts, self.terms, self.idf)[1] for counts in parts)]
+        )
+        # A title alone is short and would be near to everything it shares one word with.
+        self.squares += LENGTH_DAMPING * self.squares.sum() / max(self.size, 1)
+
+    def __iter__(self) -> Iterator[Postings]:
+        first = 0
+        for counts in self.parts:
+            postings, _ = _weigh_terms(counts, self.terms, self.idf)
+            end = first + counts.size
+            postings = postings.scaled(self.squares[first:end])
+            yield postings._replace(documents=postings.documents + first)
+            first = end
+
+
+class PostingLists:
+    """Room for the postings of each term, filled article by article.
+
+    Args:
+        frequency: How many articles have each term.
+        size: Number of articles.
+    """
+
+    def __init__(self, frequency: np.ndarray, size: int):
+        self.offsets = np.concatenate([[0], np.cumsum(frequency)])
+        self.documents = np.empty(self.offsets[-1], document_type(size))
+        self.weights = np.empty(self.offsets[-1], np.uint8)
+        self._next = self.offsets[:-1].copy()
+
+    def add(self, postings: Postings) -> None:
+        """Puts postings behind those of earlier articles."""
+        order = np.argsort(postings.columns, kind="stable")
+        columns, starts, counts = np.unique(postings.columns[order], return_index=True, return_counts=True)
+        place = np.repeat(self._next[columns] - starts, counts) + np.arange(len(order))
+        self.documents[place] = postings.documents[order]
+        self.weights[place] = postings.weights[order]
+        self._next[columns] += counts
+
+
+def document_type(size: int) -> type:
+    """Smallest type that holds the number of an article."""
+    return np.uint16 if size <= 1 << 16 else np.uint32
 
 
 class SparseNeighbours:
-    """An inverted index of weighted words over the training articles.
+    """An inverted index of weighted words over the training articles, searched exactly.
+
+    The time of a search grows with the number of articles; see `PrunedNeighbours` for many.
 
     Args:
         tensors: The arrays of `build`, as they are stored.
         max_terms: A query is searched by its heaviest words only, at most this many.
     """
+
+    EXACT = True
+
+    @property
+    def description(self) -> str:
+        """How neighbours are found, for people."""
+        return f"weighted words of {self.size:,} articles, searched exactly"
 
     def __init__(self, tensors: dict[str, np.ndarray], max_terms: int = 64):
         self.tensors = tensors
@@ -134,49 +219,57 @@ class SparseNeighbours:
         self.offsets = tensors["offsets"].astype(np.int64)
         self.documents = tensors["documents"]
         self.weights = tensors["weights"]
-        self._posted = _WEIGHTS[self.weights]
         self.size = int(tensors["size"][0])
 
     @classmethod
-    def build(cls, counts: TermCounts, max_terms: int = 64) -> "SparseNeighbours":
-        """Indexes articles."""
-        size = len(counts.offsets) - 1
-        terms, frequency = np.unique(counts.hashes, return_counts=True)
-        known = frequency >= MIN_DOCUMENTS
-        terms, idf = terms[known], rarity(size, frequency[known])
-        postings, square = _weigh_terms(counts, terms, idf)
-        # A title alone is short and would be near to everything it shares one word with.
-        damping = LENGTH_DAMPING * square.sum() / max(size, 1)
-        return cls(_arrange([postings.scaled(square + damping)], terms, idf, size), max_terms)
+    def build(cls, parts: Iterable[TermCounts], max_terms: int = 64) -> "SparseNeighbours":
+        """Indexes articles, whose words come a part at a time; gone through three times."""
+        return cls.from_words(WeighedWords(parts), max_terms)
 
-    def grow(self, counts: TermCounts) -> "SparseNeighbours":
-        """Merges the words of new articles into the index; how rare a word is that it knows stays as it was.
+    @classmethod
+    def from_words(cls, words: Words, max_terms: int = 64) -> "SparseNeighbours":
+        """An index of these words."""
+        lists = PostingLists(words.frequency, words.size)
+        for postings in words:
+            lists.add(postings)
+        return cls(
+            {
+                "terms": words.terms,
+                "idf": words.idf.astype(np.float32),
+                "offsets": as_offsets(lists.offsets),
+                "documents": lists.documents,
+                "weights": lists.weights,
+                "size": np.array([words.size], np.int64),
+            },
+            max_terms,
+        )
 
-        A word that it lacks stood in fewer than two old articles, so the new ones tell how rare it is.
-        """
-        size = self.size + len(counts.offsets) - 1
-        words, frequency = np.unique(counts.hashes, return_counts=True)
-        fresh = (frequency >= MIN_DOCUMENTS) & ~np.isin(words, self.terms)
-        terms = np.union1d(self.terms, words[fresh])
-        idf, old_columns = np.zeros(len(terms)), np.searchsorted(terms, self.terms)
-        idf[np.searchsorted(terms, words[fresh])] = rarity(size, frequency[fresh])
-        idf[old_columns] = self.idf
-        postings, square = _weigh_terms(counts, terms, idf)
-        new = postings.scaled(square + self._damping(square))
-        old = Postings(np.repeat(old_columns, np.diff(self.offsets)), self.documents, self.weights)
-        later = new._replace(documents=new.documents + self.size)
-        return SparseNeighbours(_arrange([old, later], terms, idf, size), self.max_terms)
+    def __len__(self) -> int:
+        return self.size
 
-    def _damping(self, square: np.ndarray) -> float:
+    def entries(self) -> Iterator[Postings]:
+        """Everything that is indexed, some terms at a time."""
+        for first, last in spans_of(self.offsets):
+            here = slice(self.offsets[first], self.offsets[last])
+            columns = np.repeat(np.arange(first, last), np.diff(self.offsets[first : last + 1]))
+            yield Postings(columns, self.documents[here], self.weights[here])
+
+    def frequency(self, terms: np.ndarray) -> np.ndarray:
+        """How many indexed articles have each term."""
+        return self.offsets[terms + 1] - self.offsets[terms]
+
+    def damping(self, square: np.ndarray) -> float:
         """What was added to the squared length of every article when the index was built.
 
         It is not stored, but follows from an article's weights: its lightest words were counted once, so
         their weight over their idf is one over the damped length, and the sum of squares lacks the damping's
         share.
         """
-        lightest = np.full(self.size, np.inf)
-        np.minimum.at(lightest, self.documents, self._posted / np.repeat(self.idf, np.diff(self.offsets)))
-        share = 1 - np.bincount(self.documents, self._posted**2, minlength=self.size)
+        lightest, share = np.full(self.size, np.inf), np.ones(self.size)
+        for columns, documents, weights in self.entries():
+            posted = WEIGHTS[weights]
+            np.minimum.at(lightest, documents, posted / self.idf[columns])
+            np.subtract.at(share, documents, posted**2)
         usable = np.isfinite(lightest) & (lightest > 0) & (share > 0)
         if not usable.any():
             return float(square.mean())
@@ -196,40 +289,32 @@ class SparseNeighbours:
         Returns:
             For each query its neighbours, nearest first, and their cosines.
         """
+        queries = zip(self._queries(counts, exclude), exclude, strict=True)
+        return [self._nearest(terms, weights, k, own) for (terms, weights), own in queries]
+
+    # What is nearest by definition, whatever a larger index leaves out.
+    exact_search = search
+
+    def _queries(
+        self, counts: TermCounts, exclude: Sequence[np.ndarray]
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """The terms that each query is searched by, and their weights."""
         place, known = find_terms(counts.hashes, self.terms)
         times = 1 + np.log(counts.counts)
-        found = []
         for query, own in enumerate(exclude):
             span = slice(counts.offsets[query], counts.offsets[query + 1])
             use = known[span]
-            found.append(self._search_one(place[span][use], times[span][use], k, own))
-        return found
+            yield self._query(place[span][use], times[span][use], own)
 
-    def _search_one(
-        self, terms: np.ndarray, times: np.ndarray, k: int, own: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _query(self, terms: np.ndarray, times: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         terms, times, change = self._without(own, terms, times)
-        if not len(terms):
-            return np.zeros(0, np.int64), np.zeros(0)
         weights = times * self.idf[terms] * change
         # The weight of a word in an indexed article holds its rarity, too.
-        weights = weights / np.sqrt((weights**2).sum()) * change
+        weights = weights / max(np.sqrt((weights**2).sum()), 1e-12) * change
         if len(terms) > self.max_terms:
             heaviest = np.argsort(-weights, kind="stable")[: self.max_terms]
             terms, weights = terms[heaviest], weights[heaviest]
-        starts, ends = self.offsets[terms], self.offsets[terms + 1]
-        spans = [slice(*span) for span in zip(starts.tolist(), ends.tolist(), strict=True)]
-        documents = np.concatenate([self.documents[span] for span in spans])
-        posted = np.concatenate([self._posted[span] for span in spans])
-        scores = np.bincount(documents, posted * np.repeat(weights, ends - starts), self.size)
-        scores[own] = 0
-        # Selecting among thousands of equal zeros is slower than everything above, so they go first.
-        best = np.flatnonzero(scores > 0)
-        if k < len(best):
-            best = best[np.argpartition(scores[best], len(best) - k)[len(best) - k :]]
-        best.sort()
-        best = best[np.argsort(-scores[best], kind="stable")]
-        return best, scores[best]
+        return terms, weights
 
     def _without(
         self, own: np.ndarray, terms: np.ndarray, times: np.ndarray
@@ -237,113 +322,88 @@ class SparseNeighbours:
         """The words that an index without some articles would know, and the factor of each one's rarity."""
         if not len(own) or not len(terms):
             return terms, times, 1.0
-        starts, ends = self.offsets[terms], self.offsets[terms + 1]
-        frequency = ends - starts
-        left = frequency.copy()
-        for document in own.astype(self.documents.dtype):
-            # Articles ascend within a word, so one is found by bisection.
-            spans = zip(starts.tolist(), ends.tolist(), strict=True)
-            place = starts + [self.documents[start:end].searchsorted(document) for start, end in spans]
-            left -= (place < ends) & (self.documents[np.minimum(place, len(self.documents) - 1)] == document)
+        frequency = self.frequency(terms)
+        left = frequency - sum(self._holds(int(document), terms) for document in own)
         known = left >= MIN_DOCUMENTS
         left, frequency = left[known], frequency[known]
         change = rarity(self.size - len(own), left) / rarity(self.size, frequency)
         return terms[known], times[known], change
 
+    def _holds(self, document: int, terms: np.ndarray) -> np.ndarray:
+        """Whether an indexed article has each term; articles ascend within a term, so bisection tells."""
+        starts, ends = self.offsets[terms], self.offsets[terms + 1]
+        sought = self.documents.dtype.type(document)
+        spans = zip(starts.tolist(), ends.tolist(), strict=True)
+        place = starts + [self.documents[start:end].searchsorted(sought) for start, end in spans]
+        return (place < ends) & (self.documents[np.minimum(place, len(self.documents) - 1)] == sought)
 
-class IndexedArticles:
-    """What is remembered of each training article: PMID, hash of its text, year, labels.
+    def _nearest(
+        self, terms: np.ndarray, weights: np.ndarray, k: int, own: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        if not len(terms):
+            return np.zeros(0, np.int64), np.zeros(0)
+        starts, ends = self.offsets[terms], self.offsets[terms + 1]
+        spans = [slice(*span) for span in zip(starts.tolist(), ends.tolist(), strict=True)]
+        documents = np.concatenate([self.documents[span] for span in spans])
+        posted = WEIGHTS[np.concatenate([self.weights[span] for span in spans])]
+        scores = np.bincount(documents, posted * np.repeat(weights, ends - starts), self.size)
+        scores[own] = 0
+        # Selecting among thousands of equal zeros is slower than everything above, so they go first.
+        found = np.flatnonzero(scores > 0)
+        return best_of(found, scores[found], k)
+
+
+def best_of(documents: np.ndarray, scores: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """The highest scores, highest first, of articles in ascending order; of equal ones the first article."""
+    if k < len(documents):
+        best = np.sort(np.argpartition(scores, len(documents) - k)[len(documents) - k :])
+        documents, scores = documents[best], scores[best]
+    order = np.argsort(-scores, kind="stable")
+    return documents[order].astype(np.int64), scores[order].astype(np.float64)
+
+
+class GrownWords:
+    """Terms and postings of an index and of new articles together.
+
+    How rare a word is that the index knows stays as it was. A word that it lacks stood in fewer than two old
+    articles, so the new ones tell how rare it is.
 
     Args:
-        tensors: The arrays of `build`, as they are stored.
+        index: The index as it is.
+        counts: Words of the new articles.
     """
 
-    def __init__(self, tensors: dict[str, np.ndarray]):
-        self.tensors = tensors
-        self.pmids = tensors["pmids"]
-        self.hashes = tensors["hashes"]
-        self.years = tensors["years"]
-        self.labels = tensors["labels"]
-        self.offsets = tensors["offsets"].astype(np.int64)
-        self._by_pmid = np.argsort(self.pmids, kind="stable")
-        self._by_hash = np.argsort(self.hashes, kind="stable")
+    def __init__(self, index: SparseNeighbours, counts: TermCounts):
+        self.index = index
+        self.size = index.size + counts.size
+        words, frequency = np.unique(counts.hashes, return_counts=True)
+        fresh = (frequency >= MIN_DOCUMENTS) & ~np.isin(words, index.terms)
+        self.terms = np.union1d(index.terms, words[fresh])
+        self.columns = np.searchsorted(self.terms, index.terms)
+        self.idf = np.zeros(len(self.terms))
+        self.idf[np.searchsorted(self.terms, words[fresh])] = rarity(self.size, frequency[fresh])
+        self.idf[self.columns] = index.idf
+        postings, square = _weigh_terms(counts, self.terms, self.idf)
+        new = postings.scaled(square + index.damping(square))
+        self.new = new._replace(documents=new.documents + index.size)
+        self.frequency = np.bincount(self.new.columns, minlength=len(self.terms))
+        self.frequency[self.columns] += index.frequency(np.arange(len(index.terms)))
 
-    @classmethod
-    def build(
-        cls,
-        pmids: Sequence[str | int | None],
-        hashes: np.ndarray,
-        years: Sequence[int | None],
-        labels: Sequence[np.ndarray],
-    ) -> "IndexedArticles":
-        """Remembers articles; `labels` has each one's distinct labels."""
-        flat = np.concatenate([np.zeros(0, np.int64), *labels])
-        return cls(
-            {
-                "pmids": np.array([pmid_number(pmid) for pmid in pmids], np.uint32),
-                "hashes": hashes,
-                "years": np.array([min(max(year or 0, 0), 0xFFFF) for year in years], np.uint16),
-                "labels": flat.astype(np.uint16 if flat.max(initial=0) < 1 << 16 else np.uint32),
-                "offsets": np.cumsum([0, *map(len, labels)]).astype(np.uint32),
-            }
-        )
-
-    def __len__(self) -> int:
-        return len(self.pmids)
-
-    def since(self, year: int) -> np.ndarray:
-        """Whether each article is of this year or later, or maybe: its year is unknown."""
-        return (self.years == 0) | (self.years >= year)
-
-    def find(self, pmids: Sequence[str | int | None], hashes: np.ndarray) -> list[np.ndarray]:
-        """For each query the indexed articles that are the query itself: same PMID or same words."""
-        numbers = np.array([pmid_number(pmid) for pmid in pmids], np.uint32)
-        found = [np.zeros(0, np.int64)] * len(numbers)
-        for values, stored, order in (
-            (numbers, self.pmids, self._by_pmid),
-            (hashes, self.hashes, self._by_hash),
-        ):
-            ordered = stored[order]
-            left, right = np.searchsorted(ordered, values), np.searchsorted(ordered, values, "right")
-            for query in np.flatnonzero((right > left) & (values > 0)):
-                found[query] = np.union1d(found[query], order[left[query] : right[query]])
-        return found
-
-    def labels_of(self, articles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Labels of articles one after the other, and how many each has."""
-        starts, lengths = self.offsets[articles], self.offsets[articles + 1] - self.offsets[articles]
-        before = np.cumsum(lengths) - lengths
-        places = np.repeat(starts - before, lengths) + np.arange(lengths.sum())
-        return self.labels[places].astype(np.int64), lengths
+    def __iter__(self) -> Iterator[Postings]:
+        for postings in self.index.entries():
+            yield postings._replace(columns=self.columns[postings.columns])
+        yield self.new
 
 
-class LabelFrequencies(NamedTuple):
-    """How many training articles carry each label: all of them in the first row, recent ones in the second.
-
-    Attributes:
-        counts: `(2, labels)`.
-        sizes: Articles that were counted, `(2,)`.
-    """
-
-    counts: np.ndarray
-    sizes: np.ndarray
-
-    @classmethod
-    def of(
-        cls, articles: IndexedArticles, chosen: np.ndarray, recent: np.ndarray, num_labels: int
-    ) -> "LabelFrequencies":
-        """Counts the labels of the chosen articles; `recent` says which of all are recent, `(articles,)`."""
-        groups = chosen, chosen[recent[chosen]]
-        counts = [np.bincount(articles.labels_of(group)[0], minlength=num_labels) for group in groups]
-        return cls(np.stack(counts), np.array([len(group) for group in groups]))
-
-    def shares(self, less: "LabelFrequencies | None" = None) -> np.ndarray:
-        """Share of each label, never 0; the articles of `less` do not count, `(2, labels)`."""
-        counts, sizes = self if less is None else (self.counts - less.counts, self.sizes - less.sizes)
-        return (counts + 0.5) / (sizes[:, None] + 1)
+def as_offsets(values: np.ndarray) -> np.ndarray:
+    """Offsets in as few bytes as they need."""
+    return values.astype(np.uint32 if values[-1] < 1 << 32 else np.uint64)
 
 
-def pmid_number(pmid: str | int | None) -> int:
-    """A PMID as a number; 0 where there is none."""
-    text = str(pmid if pmid is not None else "").strip()
-    return int(text) if text.isdecimal() and len(text) <= 9 else 0
+def spans_of(offsets: np.ndarray, most: int = 1 << 22) -> Iterator[tuple[int, int]]:
+    """Divides lists with these offsets into runs of about so many entries: first list, and the one after."""
+    first = 0
+    while first < len(offsets) - 1:
+        last = max(int(np.searchsorted(offsets, int(offsets[first]) + most, "right")) - 1, first + 1)
+        yield first, last
+        first = last

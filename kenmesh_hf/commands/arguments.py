@@ -37,8 +37,9 @@ def add_fields(
             settings |= {"nargs": "+", "metavar": "…"}
         elif get_origin(types[item.name]) is Literal:
             settings["choices"] = get_args(types[item.name])
-        elif default is not None:
-            settings["type"] = type(default)
+        else:
+            kinds = get_args(types[item.name]) or (types[item.name],)
+            settings["type"] = next(kind for kind in kinds if kind is not type(None))
         parser.add_argument("--" + item.name.replace("_", "-"), **settings)
 
 

@@ -2,9 +2,11 @@
 
 import argparse
 import codecs
+import errno
 import gc
 import io
 import os
+import re
 import sys
 from collections.abc import Sequence
 
@@ -32,8 +34,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("kenmesh: stopped; where a command has --resume, it goes on from here.", file=sys.stderr)
         return 130
     except (KenMeSHError, OSError, ValueError) as error:
-        print("kenmesh: error:", " ".join(str(error).split()), file=sys.stderr)
+        print("kenmesh: error:", " ".join(f"{error}{_advice(error)}".split()), file=sys.stderr)
         return FAILED
+
+
+def _advice(error: BaseException | None) -> str:
+    """What to do where a full disk or a limit ended the work, wherever in it that was."""
+    if error is None:
+        return ""
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return ". Make room or choose another folder; what is whole stays, and the same command goes on."
+    return _advice(error.__cause__)
 
 
 def _write_any_character() -> None:
@@ -79,6 +90,7 @@ def _run(command: Command, arguments: argparse.Namespace) -> int:
     if "kenmesh_hf.registration" not in sys.modules:
         _load_modules()
     from huggingface_hub.errors import StrictDataclassError
+    from safetensors import SafetensorError
     from transformers.utils import logging
 
     # Bars for reading a few small files would only stand between a person and the tags.
@@ -87,6 +99,10 @@ def _run(command: Command, arguments: argparse.Namespace) -> int:
         return command.run(arguments) or 0
     except StrictDataclassError as error:
         raise InputError(str(error)) from error
+    except SafetensorError as error:
+        # The library tells what the system said only in words.
+        known = re.search(r"\(os error (\d+)\)", str(error))
+        raise OSError(int(known[1]), str(error)) if known else InputError(str(error)) from error
     except ImportError as error:
         if (error.name or "").startswith("kenmesh_hf"):
             raise

@@ -17,7 +17,11 @@ def run(arguments: argparse.Namespace) -> None:
     from ..options import PrepareOptions
     from ..preparing import prepare
 
-    prepare(PrepareOptions(**given_fields(PrepareOptions, arguments)), progress=not arguments.quiet)
+    options = PrepareOptions(**given_fields(PrepareOptions, arguments))
+    report = prepare(options, progress=not arguments.quiet)
+    sizes = ", ".join(f"{figures['articles']:,} {split}" for split, figures in report["splits"].items())
+    print(f"Prepared in {options.out}: {sizes} articles; report.md has the details.")
+    print(f"Neighbours: {report['index']}.")
 
 
 COMMAND = Command(

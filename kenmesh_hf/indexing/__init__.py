@@ -6,17 +6,22 @@ Neighbours, journals, terms and word associations are built here and looked up b
 
 from .articles import hash_texts, label_ids
 from .associations import build_associations
-from .candidates import build_candidates, build_index
+from .candidates import build_candidates, build_index, build_lexicon, build_tables
 from .checking import candidate_report, check_no_leak
+from .digests import ArticleDigest, DigestFiles
 from .findings import find_candidates, look_up
 from .growth import add_articles
 from .ranking import fit_ranker
 
 __all__ = [
+    "ArticleDigest",
+    "DigestFiles",
     "add_articles",
     "build_associations",
     "build_candidates",
     "build_index",
+    "build_lexicon",
+    "build_tables",
     "candidate_report",
     "check_no_leak",
     "find_candidates",

@@ -1,34 +1,32 @@
 """Fits the linear model from words to labels: ridge regression, cross-fitted for the training articles."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
+import scipy.sparse as sp
 import torch
 from tqdm.auto import tqdm
 
-from ..modeling.associations_kenmesh import KINDS, Inputs, Readings, WordAssociations, code, pack_left_out
+from ..modeling.associations_kenmesh import KINDS, Inputs, LinearModel, Readings, Weights, WordAssociations
+from ..modeling.tally_kenmesh import Tally
 
-# Labels or inputs, and articles, that are worked on at once.
-_CHUNK, _ARTICLES = 1024, 1 << 16
+# Labels, and articles, that are worked on at once; and numbers of what is solved at once.
+_LABELS, _ARTICLES, _CELLS = 128, 2048, 1 << 20
 _PENALTY = 2.0
 _MIN_DOCUMENTS = 3
-# The most frequent ones of each kind are inputs; time grows with the square of their number, and more.
+# The most frequent ones of each kind are inputs; memory grows with the square of their number.
 MOST_INPUTS = {"words": 10_000, "title_words": 3000, "terms": 5000, "journals": 1500}
+# Fewer articles than this cannot teach so many: they have as many inputs fewer, but some of each kind.
+_ALL_INPUTS_FROM, _SOME_INPUTS = 15_000, 500
 # Added to the logarithm of an input's rarity. A term that nearly every article has says nothing.
 _LEAST_WEIGHT = {"words": 1.0, "title_words": 1.0, "terms": 0.01, "journals": 1.0}
-
-
-class Weights(NamedTuple):
-    """Weights that are kept: input, label and value of each."""
-
-    columns: np.ndarray
-    labels: np.ndarray
-    values: np.ndarray
+# Inputs that a label is fitted to: those that tell most about it when looked at alone. A label of many
+# articles can use more of them.
+_FEWEST, _MOST = 32, 1024
 
 
 def build_associations(
-    readings: Readings,
+    readings: Iterable[Readings],
     labels: Sequence[np.ndarray],
     num_labels: int,
     importance: np.ndarray | None = None,
@@ -40,7 +38,7 @@ def build_associations(
     """Learns how words, terms and journals go with labels.
 
     Args:
-        readings: What is read of the training articles.
+        readings: What is read of the training articles, some at a time; gone through twice.
         labels: Labels of each article.
         num_labels: Number of labels.
         importance: How much each article counts; all alike if None.
@@ -52,51 +50,38 @@ def build_associations(
         progress: Show a bar.
     """
     size = len(labels)
-    keys, idf = _choose_inputs(readings, most_inputs)
-    blank = WordAssociations.pack(keys, idf, [], [], num_labels)
-    inputs = blank.inputs(readings)
+    keys, idf = _choose_inputs(readings, size, most_inputs)
+    nothing = Weights(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+    width = len(idf) + 1
+    blank = WordAssociations.pack(keys, idf, LinearModel.pack(nothing, width, num_labels), num_labels)
+    ridge = _Ridge(_gather(map(blank.inputs, readings)), width, labels, num_labels)
     importance = np.ones(size) if importance is None else importance / importance.mean()
-    fold = np.random.default_rng(0).integers(folds, size=size)
-    left_out: list[tuple[np.ndarray, np.ndarray]] = [code(np.zeros(num_labels))] * size
-
+    part_of = np.random.default_rng(0).integers(folds, size=size)
     style = "{desc}: {percentage:3.0f}%|{bar}| [{elapsed}<{remaining}]"
     with tqdm(desc="Word associations", total=folds + 1, bar_format=style, disable=not progress) as bar:
-
-        def fit(articles: np.ndarray) -> WordAssociations:
-            entries: list[Weights] = []
-            if len(articles):
-                ridge = _Ridge(_select(inputs, articles), importance[articles], blank.width)
-                given = [labels[article] for article in articles]
-                for part, share in ridge.fit(given, num_labels, max_weights):
-                    entries.append(part)
-                    bar.update(share)
-            return WordAssociations.pack(keys, idf, entries, [], num_labels)
-
-        for number in range(folds):
-            model = fit(np.flatnonzero(fold != number))
-            for article in np.flatnonzero(fold == number):
-                left_out[article] = code(model.predict(inputs, int(article), num_labels))
-        model = fit(np.arange(size))
-    return WordAssociations(model.tensors | pack_left_out(left_out, num_labels))
+        parts = [
+            ridge.fit(importance * (part_of != number), max_weights, bar.update) for number in range(folds)
+        ]
+        model = ridge.fit(importance, max_weights, bar.update)
+    return WordAssociations.pack(keys, idf, model, num_labels, parts, part_of)
 
 
-def _choose_inputs(readings: Readings, most: Mapping[str, int]) -> tuple[dict[str, np.ndarray], np.ndarray]:
+def _choose_inputs(
+    readings: Iterable[Readings], size: int, most: Mapping[str, int]
+) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """The inputs of each kind, ascending, and the weight of each by its rarity."""
+    tallies = {kind: Tally() for kind in KINDS}
+    for part in readings:
+        for kind, tally in tallies.items():
+            tally.add(getattr(part, kind).keys)
     keys, idf = {}, []
-    for kind in KINDS:
-        values, frequency = np.unique(getattr(readings, kind).keys, return_counts=True)
-        chosen = _most_frequent(frequency, most[kind])
+    for kind, tally in tallies.items():
+        values, frequency = tally.result()
+        fair = max(_SOME_INPUTS, most[kind] * size // _ALL_INPUTS_FROM)
+        chosen = _most_frequent(frequency, min(most[kind], fair))
         keys[kind] = values[chosen] if values.dtype == np.uint64 else values[chosen].astype(np.uint32)
-        idf.append(np.log(readings.size / frequency[chosen]) + _LEAST_WEIGHT[kind])
+        idf.append(np.log(size / frequency[chosen]) + _LEAST_WEIGHT[kind])
     return keys, np.concatenate(idf)
-
-
-def _select(inputs: Inputs, articles: np.ndarray) -> Inputs:
-    """Inputs of some of the articles."""
-    lengths = np.diff(inputs.offsets)[articles]
-    place = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    place += np.repeat(inputs.offsets[articles], lengths)
-    return Inputs(inputs.columns[place], inputs.values[place], np.concatenate([[0], np.cumsum(lengths)]))
 
 
 def _most_frequent(frequency: np.ndarray, most: int) -> np.ndarray:
@@ -105,85 +90,107 @@ def _most_frequent(frequency: np.ndarray, most: int) -> np.ndarray:
     return np.sort(order[frequency[order] >= _MIN_DOCUMENTS])
 
 
+def _gather(inputs: Iterable[Inputs]) -> Inputs:
+    """Inputs of all articles, in few bytes each."""
+    columns, values, lengths = [np.zeros(0, np.int32)], [np.zeros(0, np.float32)], [np.zeros(1, np.int64)]
+    for part in inputs:
+        columns.append(part.columns.astype(np.int32))
+        values.append(part.values.astype(np.float32))
+        lengths.append(np.diff(part.offsets))
+    return Inputs(np.concatenate(columns), np.concatenate(values), np.cumsum(np.concatenate(lengths)))
+
+
 class _Ridge:
-    """Ridge regression of many labels on the same inputs X: W = (XᵀDX + λI)⁻¹ XᵀDY.
+    """Ridge regression of many labels on the same inputs X, a label on few of them: w = (XᵀDX + λI)⁻¹ XᵀDy.
+
+    Fitted to all inputs a label costs as much as thousands fitted to those that have to do with it, and what
+    is gained are small weights, which are not kept.
 
     Args:
         inputs: X, an article a row.
-        importance: The diagonal of D: how much each article counts.
         width: Columns of X.
+        labels: Labels of each article.
+        num_labels: Number of labels.
     """
 
-    def __init__(self, inputs: Inputs, importance: np.ndarray, width: int):
-        self.size, self.width = len(inputs.offsets) - 1, width
-        rows = np.repeat(np.arange(self.size), np.diff(inputs.offsets))
-        weighted = inputs.values * importance[rows]
-        # Blocks of articles, Xᵀ and XᵀD, so that what is made dense stays small however many there are.
-        self.blocks = []
-        for start in range(0, self.size, _ARTICLES):
-            end = min(start + _ARTICLES, self.size)
-            here = slice(inputs.offsets[start], inputs.offsets[end])
-            places = torch.from_numpy(np.stack([inputs.columns[here], rows[here] - start]))
-            plain, heavy = (
-                torch.sparse_coo_tensor(
-                    places,
-                    torch.from_numpy(values[here].astype(np.float32)),
-                    (width, end - start),
-                    check_invariants=True,
-                ).coalesce()
-                for values in (inputs.values, weighted)
-            )
-            self.blocks.append((plain, heavy))
-        self.factor = self._factor()
-        # How large an input is over all articles: a weight adds that much to predictions.
-        squares = np.bincount(inputs.columns, inputs.values * weighted, width)
-        self.spread = np.sqrt(squares / self.size)[:, None].astype(np.float32)
+    def __init__(self, inputs: Inputs, width: int, labels: Sequence[np.ndarray], num_labels: int):
+        self.size, self.num_labels = len(labels), num_labels
+        self.inputs = sp.csr_matrix((inputs.values, inputs.columns, inputs.offsets), (self.size, width))
+        self.transposed = self.inputs.T.tocsr()
+        # By far the largest array, so there is one for all fits.
+        self.gram = np.empty((width, width), np.float32)
+        self.labels = np.concatenate([np.zeros(0, np.int64), *labels])
+        self.owners = np.repeat(np.arange(self.size), [len(given) for given in labels])
 
-    def _factor(self) -> torch.Tensor:
-        """Cholesky factor of XᵀDX + λI."""
-        gram = torch.zeros(self.width, self.width)
-        for plain, weighted in self.blocks:
-            column, article = plain.indices()
-            for start in range(0, self.width, _CHUNK):
-                end = min(start + _CHUNK, self.width)
-                here = (column >= start) & (column < end)
-                some = torch.zeros(plain.shape[1], end - start)
-                some[article[here], column[here] - start] = plain.values()[here]
-                gram[:, start:end] += torch.sparse.mm(weighted, some)
-        gram.diagonal().add_(_PENALTY)
-        return torch.linalg.cholesky(gram)
+    def fit(self, importance: np.ndarray, max_weights: int, report: Callable[[float], object]) -> LinearModel:
+        """Fits every label that two articles carry; articles count by their importance, the diagonal of D."""
+        gram = self._fill_gram(importance)
+        counted = importance[self.owners] > 0
+        labels, owners = self.labels[counted], self.owners[counted]
+        frequency = np.bincount(labels, minlength=self.num_labels)
+        order = np.argsort(frequency, kind="stable")
+        order = order[frequency[order] > 1]
+        given = sp.csc_matrix(
+            (importance[owners].astype(np.float32), (owners, labels)), (self.size, self.num_labels)
+        )
+        spread = np.sqrt(gram.diagonal() / max(importance.sum(), 1)).astype(np.float32)
+        sums = self.transposed @ importance.astype(np.float32)
+        found = []
+        for start in range(0, len(order), _LABELS):
+            chosen = order[start : start + _LABELS]
+            # An article's inputs, summed over the articles of each label: XᵀDY.
+            together = (self.transposed @ given[:, chosen]).toarray().T
+            share = together[:, -1:] / max(sums[-1], 1e-9)
+            telling = np.abs(together - share * sums) * (spread / (gram.diagonal() + _PENALTY))
+            found.append(_solve(gram, together, telling, _inputs_for(int(frequency[chosen].max()))))
+            found[-1] = found[-1]._replace(labels=chosen[found[-1].labels])
+            report(len(chosen) / len(order))
+        return LinearModel.pack(_heaviest(found, spread, max_weights), gram.shape[0], self.num_labels)
 
-    def _sums(self, owner: np.ndarray, column: np.ndarray, width: int) -> torch.Tensor:
-        """XᵀDY for a Y with ones where article `owner` has label `column`."""
-        total = torch.zeros(self.width, width)
-        for number, (_, weighted) in enumerate(self.blocks):
-            place = owner - number * _ARTICLES
-            here = (place >= 0) & (place < weighted.shape[1])
-            targets = torch.zeros(weighted.shape[1], width)
-            targets[place[here], column[here]] = 1
-            total += torch.sparse.mm(weighted, targets)
-        return total
+    def _fill_gram(self, importance: np.ndarray) -> np.ndarray:
+        """XᵀDX, dense; both factors are sparse, so a block of articles at a time is added to it."""
+        self.gram.fill(0)
+        width, flat = len(self.gram), self.gram.reshape(-1)
+        rows = np.flatnonzero(importance)
+        for start in range(0, len(rows), _ARTICLES):
+            chosen = rows[start : start + _ARTICLES]
+            block = self.inputs[chosen]
+            weighted = block.multiply(importance[chosen, None].astype(np.float32)).tocsr()
+            product = (block.T.tocsr() @ weighted).tocsr()
+            row = np.repeat(np.arange(width, dtype=np.int64) * width, np.diff(product.indptr))
+            flat[row + product.indices] += product.data
+        return self.gram
 
-    def fit(
-        self, labels: Sequence[np.ndarray], num_labels: int, most: int
-    ) -> Iterator[tuple[Weights, float]]:
-        """Fits some labels at a time; gives the weights that add most to predictions, and the share done."""
-        owner = np.repeat(np.arange(self.size), [len(given) for given in labels])
-        flat = np.concatenate(labels)
-        frequency = np.bincount(flat, minlength=num_labels)
-        # Frequent and rare labels mixed, so that the first ones tell which weights are large.
-        known = np.random.default_rng(0).permutation(np.flatnonzero(frequency > 1))
-        least = 0.0
-        for start in range(0, len(known), _CHUNK):
-            part = known[start : start + _CHUNK]
-            place = np.full(num_labels, -1)
-            place[part] = np.arange(len(part))
-            here = np.flatnonzero(place[flat] >= 0)
-            sums = self._sums(owner[here], place[flat[here]], len(part))
-            weights = torch.cholesky_solve(sums, self.factor).numpy()
-            effect = np.abs(weights) * self.spread
-            if not start:
-                allowed = min(max(int(most * len(part) / len(known)), 1), weights.size)
-                least = max(float(np.partition(effect, -allowed, axis=None)[-allowed]), 1e-9)
-            column, label = np.nonzero(effect >= least)
-            yield Weights(column, part[label], weights[column, label]), len(part) / len(known)
+
+def _inputs_for(articles: int) -> int:
+    """How many inputs a label of so many articles is fitted to."""
+    return min(_FEWEST << (articles.bit_length() - 1) // 2, _MOST)
+
+
+def _solve(gram: np.ndarray, together: np.ndarray, telling: np.ndarray, most: int) -> Weights:
+    """Fits labels to the most telling inputs of each and the constant; labels are numbered as their rows."""
+    width = len(gram)
+    telling[:, -1] = np.inf
+    most = min(most, width)
+    chosen = np.sort(np.argpartition(telling, width - most, axis=1)[:, width - most :], axis=1)
+    table, values = torch.from_numpy(gram), []
+    for some in torch.from_numpy(chosen).split(max(1, _CELLS // most**2)):
+        square = table[some[:, :, None], some[:, None, :]]
+        square.diagonal(dim1=1, dim2=2).add_(_PENALTY)
+        start = sum(map(len, values))
+        right = np.take_along_axis(together[start : start + len(some)], some.numpy(), axis=1)
+        factor = torch.linalg.cholesky(square)
+        values.append(torch.cholesky_solve(torch.from_numpy(right)[:, :, None], factor)[:, :, 0].numpy())
+    labels = np.repeat(np.arange(len(chosen)), most)
+    return Weights(chosen.ravel().astype(np.int32), labels, np.concatenate(values).ravel())
+
+
+def _heaviest(found: Sequence[Weights], spread: np.ndarray, most: int) -> Weights:
+    """The weights that add most to predictions: an input counts by how large it is over all articles."""
+    empty = Weights(np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.float32))
+    weights = Weights(*(np.concatenate(parts) for parts in zip(empty, *found, strict=True)))
+    effect = np.abs(weights.values) * spread[weights.columns]
+    if len(effect) <= most:
+        return weights
+    kept = np.argpartition(effect, len(effect) - most)[len(effect) - most :]
+    return Weights(*(part[kept] for part in weights))

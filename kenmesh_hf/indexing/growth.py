@@ -12,13 +12,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import InputError
-from ..modeling.associations_kenmesh import Readings, WordAssociations, code, pack_left_out
 from ..modeling.candidates_kenmesh import KenMeSHCandidates
+from ..modeling.dense_neighbours_kenmesh import DenseNeighbours
+from ..modeling.indexed_articles_kenmesh import IndexedArticles, pmid_number
 from ..modeling.lexicon_kenmesh import Hits, Lexicon
-from ..modeling.neighbours_kenmesh import IndexedArticles, count_terms, hash_articles
+from ..modeling.neighbours_kenmesh import SparseNeighbours, TermCounts, hash_articles
 from ..modeling.processing_kenmesh import KenMeSHProcessor
+from ..modeling.pruned_neighbours_kenmesh import grow_neighbours
+from ..modeling.vocabulary_kenmesh import MeshVocabulary
 from ..reading import Article
-from .articles import carries, hash_texts, identities, index_articles, label_ids
+from .articles import hash_texts, label_ids
+from .candidates import carries
+from .digests import ArticleDigest
 
 
 @dataclass(frozen=True)
@@ -59,8 +64,7 @@ def add_articles(processor: KenMeSHProcessor, articles: Sequence[Article]) -> tu
     new, growth = _newcomers(processor, articles)
     candidates = processor.candidates
     if new:
-        labels = [label_ids(article, processor.vocabulary) for article in new]
-        candidates = grow_candidates(candidates, new, labels)
+        candidates = grow_candidates(candidates, new, processor.vocabulary)
     return processor.with_parts(candidates=candidates), growth
 
 
@@ -71,7 +75,7 @@ def _newcomers(processor: KenMeSHProcessor, articles: Sequence[Article]) -> tupl
     seen: set[tuple[str, int]] = set()
     new, left_out = [], Counter[str]()
     for article, text, own in zip(articles, hashes.tolist(), indexed, strict=True):
-        keys = identities(article, text)
+        keys = _identities(article, text)
         if not len(label_ids(article, processor.vocabulary)):
             left_out["unlabelled"] += 1
         elif len(own):
@@ -84,22 +88,27 @@ def _newcomers(processor: KenMeSHProcessor, articles: Sequence[Article]) -> tupl
     return new, Growth(len(new), left_out["known"], left_out["repeated"], left_out["unlabelled"])
 
 
+def _identities(article: Article, text: int) -> set[tuple[str, int]]:
+    """What an article is known by: the hash of its text and, where it has one, its PMID."""
+    number = pmid_number(article.pmid)
+    return {("text", text), ("pmid", number)} if number else {("text", text)}
+
+
 def grow_candidates(
-    old: KenMeSHCandidates, articles: Sequence[Article], labels: Sequence[np.ndarray]
+    old: KenMeSHCandidates, articles: Sequence[Article], vocabulary: MeshVocabulary
 ) -> KenMeSHCandidates:
-    """Candidates whose every table knows these articles, too; none of them may be indexed already."""
-    words = hash_texts(articles)
-    counts, hits = count_terms(*words), old.lexicon.hits(*words)
-    named = old.lexicon.labels[hits.terms].astype(np.int64)
-    carried = carries(labels, hits.articles, named, old.num_labels)
-    journals = [article.journal_names for article in articles]
-    readings = Readings.of(counts, words[0], hits, named, old.journals.numbers(journals))
+    """Candidates whose every table knows these articles, too; none of them may be indexed already.
+
+    The linear model stays as it is: new articles had no part in its fit, so nothing is to be taken out of
+    what it predicts for them.
+    """
+    digest = ArticleDigest.of(articles, vocabulary, old.lexicon)
     return KenMeSHCandidates(
-        old.index.grow(counts),
-        _grow_articles(old.articles, index_articles(articles, hash_articles(*words), labels)),
-        old.journals.grow(journals, labels),
-        _grow_lexicon(old.lexicon, hits, carried),
-        _grow_associations(old.associations, readings, old.num_labels),
+        _grow_index(old.index, digest.words),
+        IndexedArticles.join([old.articles, digest.articles]),
+        old.journals.grow(digest.journals, digest.articles.label_lists()),
+        _grow_lexicon(old.lexicon, digest.hits, carries(digest, old.lexicon, old.num_labels)),
+        old.associations,
         old.edges,
         old.num_labels,
         old.options,
@@ -107,27 +116,18 @@ def grow_candidates(
     )
 
 
-def _grow_articles(old: IndexedArticles, new: IndexedArticles) -> IndexedArticles:
-    both = ("pmids", "hashes", "years")
-    parts = {name: np.concatenate([old.tensors[name], new.tensors[name]]) for name in both}
-    parts["labels"] = np.concatenate([old.labels, new.labels])
-    parts["offsets"] = np.append(old.offsets, old.offsets[-1] + new.offsets[1:]).astype(np.uint32)
-    return IndexedArticles(parts)
+def _grow_index(
+    index: SparseNeighbours | DenseNeighbours, words: TermCounts
+) -> SparseNeighbours | DenseNeighbours:
+    return index.grow(words) if isinstance(index, DenseNeighbours) else grow_neighbours(index, words)
 
 
 def _grow_lexicon(lexicon: Lexicon, hits: Hits, carried: np.ndarray) -> Lexicon:
     """Adds to the counts of each term; what is true of terms in general stays as it was learned."""
     new = Lexicon(dict(lexicon.tensors))
-    new.learn(hits, carried)
+    new.learn([(hits, carried)])
     tensors = dict(lexicon.tensors)
     for name in ("found", "assigned"):
         total = lexicon.tensors[name].astype(np.int64) + new.tensors[name]
         tensors[name] = total.astype(np.uint16 if total.max(initial=0) < 1 << 16 else np.uint32)
     return Lexicon(tensors)
-
-
-def _grow_associations(fitted: WordAssociations, readings: Readings, num_labels: int) -> WordAssociations:
-    """New articles had no part in the fit: nothing is to be taken out of what it predicts for them."""
-    inputs = fitted.inputs(readings)
-    left_out = [code(fitted.predict(inputs, row, num_labels)) for row in range(readings.size)]
-    return WordAssociations(fitted.tensors | pack_left_out(fitted.left_out() + left_out, num_labels))

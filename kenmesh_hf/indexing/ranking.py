@@ -6,7 +6,9 @@ from dataclasses import replace
 import numpy as np
 
 from ..modeling.candidates_kenmesh import KenMeSHCandidates
+from ..modeling.vocabulary_kenmesh import MeshVocabulary
 from ..reading import Article
+from .articles import label_ids
 from .findings import look_up
 
 _RANKER_ARTICLES = 2000
@@ -15,11 +17,16 @@ _RIDGE = 1e-4
 
 
 def fit_ranker(
-    candidates: KenMeSHCandidates, articles: Sequence[Article], labels: Sequence[np.ndarray], seed: int = 0
+    candidates: KenMeSHCandidates, articles: Sequence[Article], vocabulary: MeshVocabulary, seed: int = 0
 ) -> None:
     """Learns which candidates to keep: a logistic regression on the evidence of some training articles.
 
-    Articles with an abstract are preferred, since those are what is tagged later.
+    Args:
+        candidates: Whose order is learned.
+        articles: Labelled training articles to choose from. Those with an abstract are preferred, since
+            that is what is tagged later.
+        vocabulary: The labels.
+        seed: Of the choice.
     """
     rich = [row for row, article in enumerate(articles) if article.abstract] or list(range(len(articles)))
     rows = np.random.default_rng(seed).permutation(rich)[:_RANKER_ARTICLES]
@@ -27,7 +34,7 @@ def fit_ranker(
     features, targets = [], []
     for row, findings in zip(rows, look_up(candidates, [articles[row] for row in rows]), strict=True):
         found, numbers = candidates.weigh(findings, everything)
-        right = np.isin(found, labels[row])
+        right = np.isin(found, label_ids(articles[row], vocabulary))
         # Wrong candidates are many and alike: a part is enough, and leaves the right ones more weight.
         keep = right | (np.arange(len(right)) % _THINNING == 0)
         features.append(numbers[keep])

@@ -7,15 +7,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load_file
 from tqdm.auto import tqdm
 
 from ..errors import need
 from ..files import unfinished
-from ..indexing import build_candidates, check_no_leak
+from ..indexing import ArticleDigest, DigestFiles, build_lexicon, build_tables, check_no_leak, fit_ranker
 from ..mesh import read_vocabulary
 from ..modeling.candidates_kenmesh import KenMeSHCandidates
+from ..modeling.lexicon_kenmesh import Lexicon
 from ..modeling.processing_kenmesh import KenMeSHProcessor
+from ..modeling.tensors_kenmesh import save_tensors
 from ..modeling.vocabulary_kenmesh import MeshVocabulary
 from ..options import PrepareOptions
 from ..reading import Article, PmidSet, read_articles
@@ -29,7 +31,7 @@ from ..words import (
     read_word_vectors,
     train_word_vectors,
 )
-from .articles import ARTICLES_FOLDER, article_file, prepare_articles
+from .articles import ARTICLES_FOLDER, Mesh, article_file, prepare_articles
 from .dataset import (
     PROCESSOR_FOLDER,
     REPORT_FILE,
@@ -44,6 +46,11 @@ from .stages import Job, Stage, Stages, file_state
 STAGES_FOLDER = ".stages"
 DATA_FOLDER = "data"
 WORDS_FILE = "words.txt"
+DIGESTS_FOLDER = "digests"
+# Files from which articles are drawn where some must do for all: reading them all again would take long.
+SAMPLED_FILES = 20
+# Texts that word vectors are trained on, each pass counted: few need several passes, many need one.
+VECTOR_TEXTS, MOST_PASSES = 400_000, 10
 
 
 def prepare(options: PrepareOptions, progress: bool = True) -> dict[str, Any]:
@@ -109,7 +116,8 @@ class _Preparation:
         vocabulary = read_vocabulary(self.options.mesh, self.options.mesh_trees)
         words = self._words(divide, vocabulary)
         vectors = self._vectors(divide, words)
-        processor = self._processor(words, vectors, vocabulary)
+        digests = self._digests(divide)
+        processor = self._processor(words, vectors, digests, vocabulary)
         rows = self._rows(processor)
         measured = self._measure(processor)
         report = build_report(
@@ -120,6 +128,7 @@ class _Preparation:
                 "divide": [divide],
                 "words": [words],
                 "word vectors": [vectors],
+                "digests": digests,
                 "candidates": [processor],
                 "rows": rows,
                 "measure": [measured],
@@ -170,10 +179,11 @@ class _Preparation:
                 path.write_text("\n".join(words), encoding="utf-8")
             return {"words": len(words)}
 
-        mesh = [file_state(path) for path in (options.mesh, options.mesh_trees) if path]
-        return self.stages.run(
-            "words", [divide.fingerprint, options.min_count, options.max_words, mesh], [target], work
-        )
+        inputs = [divide.fingerprint, options.min_count, options.max_words, self._mesh_state()]
+        return self.stages.run("words", inputs, [target], work)
+
+    def _mesh_state(self) -> list[Any]:
+        return [file_state(path) for path in (self.options.mesh, self.options.mesh_trees) if path]
 
     def _tokenizer(self) -> Any:
         words = (self.stages.folder / WORDS_FILE).read_text(encoding="utf-8").split("\n")
@@ -190,21 +200,25 @@ class _Preparation:
                 vectors = train_word_vectors(
                     self._vector_texts(),
                     dim=options.embedding_size,
-                    epochs=options.vector_epochs,
+                    epochs=self._vector_passes(),
                     min_count=options.min_count,
                     workers=options.num_proc,
                     seed=options.seed,
+                    scratch=self.stages.folder,
                     progress=self.progress,
                 )
             matrix, known = build_embeddings(vocab, vectors, options.seed)
-            with unfinished(target) as path:
-                save_file({"vectors": matrix}, path)
+            save_tensors({"vectors": matrix}, target)
             return {"dim": matrix.shape[1], "words_with_vector": round(known, 4)}
 
         given = options.word_vectors and file_state(options.word_vectors)
-        settings = given or [options.embedding_size, options.vector_epochs, options.seed]
+        settings = given or [options.embedding_size, self._vector_passes(), options.seed]
         texts = [] if given else [file_state(path) for path in options.text]
         return self.stages.run("vectors", [words.fingerprint, settings, texts], [target], work)
+
+    def _vector_passes(self) -> int:
+        passes = round(VECTOR_TEXTS / max(sum(self.files["train"]), 1))
+        return self.options.vector_epochs or min(max(passes, 1), MOST_PASSES)
 
     def _vector_texts(self) -> Iterator[str]:
         """Texts of the training set and of the files for text alone, but of no article that is held out."""
@@ -221,23 +235,37 @@ class _Preparation:
         vocab = self._tokenizer().get_vocab()
         return sorted(vocab, key=vocab.__getitem__), load_file(self.out / VECTORS_FILE)["vectors"]
 
-    def _processor(self, words: Stage, vectors: Stage, vocabulary: MeshVocabulary) -> Stage:
+    def _digests(self, divide: Stage) -> list[Stage]:
+        """What the tables of candidates need of the training articles, file by file."""
+        folder, mesh = self.stages.folder / DIGESTS_FOLDER, (self.options.mesh, self.options.mesh_trees)
+        inputs, jobs = [divide.fingerprint, self._mesh_state()], []
+        for source, size in zip(self.article_files("train"), self.files["train"], strict=True):
+            target = folder / source.name.replace(".jsonl.gz", ".safetensors")
+            name = f"{DIGESTS_FOLDER}/{target.stem}"
+            jobs.append(Job(name, [*inputs, source.name], target, make_digest, (mesh, source, target), size))
+        return self._run_all(jobs, "Digesting")
+
+    def _run_all(self, jobs: list[Job], what: str) -> list[Stage]:
+        total = sum(job.weight for job in jobs)
+        with tqdm(total=total, desc=what, unit=" articles", disable=not self.progress) as bar:
+            return self.stages.run_all(jobs, self.options.num_proc, bar)
+
+    def _processor(
+        self, words: Stage, vectors: Stage, digests: list[Stage], vocabulary: MeshVocabulary
+    ) -> Stage:
         options, target = self.options, self.out / PROCESSOR_FOLDER
 
         def work() -> dict[str, Any]:
-            bar = tqdm(
-                self._articles("train"), "Indexing", sum(self.files["train"]), disable=not self.progress
-            )
-            candidates = build_candidates(
-                list(bar),
+            files = [self.stages.folder / f"{stage.name}.safetensors" for stage in digests]
+            candidates = build_tables(
+                DigestFiles(files),
                 vocabulary,
                 options.candidate_options(),
-                options.seed,
                 self._indexed_vectors(),
                 self.progress,
             )
-            held_out = list(self._articles("validation", "test"))
-            check_no_leak(candidates, held_out)
+            fit_ranker(candidates, self._some_articles("train"), vocabulary, options.seed)
+            checked = self._check_held_out(candidates)
             processor = KenMeSHProcessor(
                 self._tokenizer(),
                 options.max_title_words,
@@ -249,7 +277,8 @@ class _Preparation:
                 processor.save_pretrained(folder)
             return {
                 "indexed": len(candidates.articles),
-                "held_out_checked": len(held_out),
+                "index": candidates.index.description,
+                "held_out_checked": checked,
                 "held_out_in_index": 0,
             }
 
@@ -259,6 +288,23 @@ class _Preparation:
         if options.index == "dense":
             inputs.append(vectors.fingerprint)
         return self.stages.run("processor", inputs, [target], work)
+
+    def _check_held_out(self, candidates: KenMeSHCandidates) -> int:
+        """Makes sure that no held-out article is in the index; gives their number."""
+        checked = 0
+        for path in (path for split in ("validation", "test") for path in self.article_files(split)):
+            articles = list(read_articles(path, strict=True, every_version=True))
+            check_no_leak(candidates, articles)
+            checked += len(articles)
+        return checked
+
+    def _some_articles(self, split: str) -> list[Article]:
+        """The articles of some files of a split; of all of them where they are few."""
+        files = self.article_files(split)
+        chosen = np.random.default_rng(self.options.seed).permutation(len(files))[:SAMPLED_FILES]
+        return list(
+            read_articles([files[number] for number in np.sort(chosen)], strict=True, every_version=True)
+        )
 
     def _rows(self, processor: Stage) -> list[Stage]:
         data, jobs = self._data_files(), []
@@ -273,19 +319,36 @@ class _Preparation:
         for path in (self.out / DATA_FOLDER).glob("*.parquet*"):
             if path not in wanted:
                 path.unlink()
-        total = sum(job.weight for job in jobs)
-        with tqdm(total=total, desc="Rows", unit=" articles", disable=not self.progress) as bar:
-            return self.stages.run_all(jobs, self.options.num_proc, bar)
+        return self._run_all(jobs, "Rows")
 
     def _measure(self, processor: Stage) -> Stage:
         def work() -> dict[str, Any]:
             folder = str(self.out / PROCESSOR_FOLDER)
-            articles = {split: list(self._articles(split)) for split in SPLITS if self.files.get(split)}
-            return measure_candidates(
-                load_processor(folder, processor.fingerprint), articles, self.options.seed, self.progress
-            )
+            splits = [split for split in SPLITS if self.files.get(split)]
+            measured = {}
+            for split in tqdm(splits, "Measuring candidates", unit=" splits", disable=not self.progress):
+                articles, seed = self._some_articles(split), self.options.seed
+                measured[split] = measure_candidates(
+                    load_processor(folder, processor.fingerprint), articles, seed
+                )
+            return measured
 
         return self.stages.run("measure", [processor.fingerprint], [], work)
+
+
+@lru_cache(maxsize=1)
+def load_terms(mesh: Mesh) -> tuple[MeshVocabulary, Lexicon]:
+    """A vocabulary and its terms, once in each process."""
+    vocabulary = read_vocabulary(*mesh)
+    return vocabulary, build_lexicon(vocabulary)
+
+
+def make_digest(mesh: Mesh, source: Path, target: Path) -> dict[str, Any]:
+    """Digests one file of articles."""
+    articles = list(read_articles(source, strict=True, every_version=True))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    ArticleDigest.of(articles, *load_terms(mesh)).save(target)
+    return {"articles": len(articles)}
 
 
 @lru_cache(maxsize=1)

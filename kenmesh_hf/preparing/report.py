@@ -11,7 +11,6 @@ from typing import Any
 import datasets
 import numpy as np
 import pyarrow.parquet as pq
-from tqdm.auto import tqdm
 
 from ..files import unfinished, write_json
 from ..indexing import candidate_report, label_ids, look_up
@@ -33,20 +32,15 @@ RECALL_PLOT = "candidate_recall.png"
 LAYOUT_FILE = datasets.config.REPOYAML_FILENAME
 
 
-def measure_candidates(
-    processor: KenMeSHProcessor, articles: Mapping[str, Sequence[Article]], seed: int, progress: bool
-) -> dict[str, Any]:
-    """Candidate recall and size by source on a sample of each split; no training article meets itself."""
-    measured = {}
-    for split, rows in tqdm(articles.items(), "Measuring candidates", unit=" splits", disable=not progress):
-        chosen = np.sort(np.random.default_rng(seed).permutation(len(rows))[:MEASURED])
-        sample = [rows[i] for i in chosen]
-        measured[split] = {
-            "articles": len(sample),
-            "sources": candidate_report(processor.candidates, sample, processor.vocabulary),
-            "curve": recall_curve(processor.candidates, sample, processor.vocabulary),
-        }
-    return measured
+def measure_candidates(processor: KenMeSHProcessor, articles: Sequence[Article], seed: int) -> dict[str, Any]:
+    """Candidate recall and size by source on some of the articles; no training article meets itself."""
+    chosen = np.sort(np.random.default_rng(seed).permutation(len(articles))[:MEASURED])
+    sample = [articles[i] for i in chosen]
+    return {
+        "articles": len(sample),
+        "sources": candidate_report(processor.candidates, sample, processor.vocabulary),
+        "curve": recall_curve(processor.candidates, sample, processor.vocabulary),
+    }
 
 
 def recall_curve(
@@ -101,6 +95,7 @@ def build_report(
             "never": int((counts == 0).sum()),
             "counts": counts.tolist(),
         },
+        "index": processor.result["index"],
         "words": stages["words"][0].result | stages["word vectors"][0].result,
         "leak_check": leak,
         "candidates": stages["measure"][0].result,
@@ -127,26 +122,35 @@ def _left_out(reading: Sequence[Stage], divide: Mapping[str, Any]) -> dict[str, 
 def _describe(files: Sequence[Path], num_labels: int) -> tuple[dict[str, Any], np.ndarray]:
     """Figures of a split and how often each label occurs in it."""
     columns = ["labels", "unknown_labels", "year", "input_ids", "title_input_ids"]
-    tables = [pq.read_table(file, columns=columns) for file in files]
-    sizes = np.concatenate([_lengths(part, "labels") for part in tables])
-    unknown = np.concatenate([part["unknown_labels"].to_numpy() for part in tables])
-    words = np.concatenate([_lengths(part, "input_ids") for part in tables])
-    titles = np.concatenate([_lengths(part, "title_input_ids") for part in tables])
-    years = Counter(year for part in tables for year in part["year"].to_pylist())
-    labels = np.concatenate([part["labels"].combine_chunks().flatten().to_numpy() for part in tables])
-    given = sizes + unknown
+    given, unknown, words, titles = [], [], [], []
+    years, counts = Counter[int | None](), np.zeros(num_labels, np.int64)
+    for file in files:
+        part = pq.read_table(file, columns=columns)
+        given.append(_lengths(part, "labels"))
+        unknown.append(part["unknown_labels"].to_numpy())
+        words.append(_lengths(part, "input_ids"))
+        titles.append(_lengths(part, "title_input_ids"))
+        years.update(part["year"].to_pylist())
+        counts += np.bincount(part["labels"].combine_chunks().flatten().to_numpy(), minlength=num_labels)
+    sizes, outside = np.concatenate(given), np.concatenate(unknown)
+    return _figures(sizes + outside, outside, np.concatenate(words), np.concatenate(titles), years), counts
+
+
+def _figures(
+    given: np.ndarray, outside: np.ndarray, words: np.ndarray, titles: np.ndarray, years: Counter[int | None]
+) -> dict[str, Any]:
     return {
-        "articles": len(sizes),
+        "articles": len(given),
         "without_abstract": int((words == 0).sum()),
         "labels_per_article": {
             "mean": float(given.mean()),
             **{name: int(np.quantile(given, q)) for name, q in (("least", 0), ("median", 0.5), ("most", 1))},
         },
-        "labels_outside_vocabulary": int(unknown.sum()),
+        "labels_outside_vocabulary": int(outside.sum()),
         "words_per_title": float(titles.mean()),
         "words_per_abstract": float(words[words > 0].mean()) if words.any() else 0.0,
         "years": {str(year): years[year] for year in sorted(years, key=lambda year: year or 0)},
-    }, np.bincount(labels, minlength=num_labels)
+    }
 
 
 def _lengths(part: Any, column: str) -> np.ndarray:
@@ -218,6 +222,7 @@ def render_report(report: Mapping[str, Any]) -> str:
         "measured with themselves taken out of the index and every table.",
         f"Leak check: {count(leak['indexed'])} training articles are indexed; none of the "
         f"{count(leak['held_out_checked'])} articles held out is among them, by PMID or by text.",
+        f"Neighbours: {report['index']}.",
         f"On disk a candidate takes {room['id']:.2f} bytes, its numbers {room['numbers']:.1f}.",
         f"![candidate recall]({RECALL_PLOT})",
         f"![label frequency]({FREQUENCY_PLOT})",

@@ -212,7 +212,8 @@ def _open_text(path: Path, compressed: bool) -> IO[str]:
     if not compressed:
         return open(path, "w", encoding="utf-8", newline="")
     # No time and no name in the header: the same articles give the same bytes.
-    packed = gzip.GzipFile("", "wb", fileobj=open(path, "wb"), mtime=0)
+    # Level 4 takes a third of the time of 9, and a fifteenth more room.
+    packed = gzip.GzipFile("", "wb", 4, fileobj=open(path, "wb"), mtime=0)
     return io.TextIOWrapper(packed, encoding="utf-8", newline="")
 
 

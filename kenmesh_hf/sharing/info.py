@@ -81,6 +81,7 @@ def _describe_parts(folder: Path) -> dict[str, Any]:
     if KenMeSHCandidates.is_saved_in(folder):
         candidates = KenMeSHCandidates.from_pretrained(folder)
         parts["indexed_articles"] = candidates.num_articles
+        parts["neighbours"] = candidates.index.description
         parts["indexed_journals"] = len(candidates.journals.sizes)
         parts["labels_with_articles"] = int((candidates.label_counts > 0).sum())
     if (folder / THRESHOLDS_NAME).exists():

@@ -3,13 +3,13 @@
 import numpy as np
 import torch
 
-from ..modeling.associations_kenmesh import WordAssociations, label_type, pack_left_out
+from ..modeling.associations_kenmesh import LinearModel, StoredPredictions, WordAssociations, label_type
 from ..modeling.candidates_kenmesh import KenMeSHCandidates
 from ..modeling.configuration_kenmesh import KenMeSHConfig
+from ..modeling.indexed_articles_kenmesh import IndexedArticles, LabelFrequencies
 from ..modeling.journals_kenmesh import JournalTable
 from ..modeling.lexicon_kenmesh import Lexicon
 from ..modeling.modeling_kenmesh import KenMeSHForMeSHIndexing
-from ..modeling.neighbours_kenmesh import IndexedArticles, LabelFrequencies
 from ..modeling.text_kenmesh import UNK_TOKEN, content_words
 from ..modeling.thresholds_kenmesh import Thresholds
 from ..training import LABEL_BUFFERS, label_inputs, label_names
@@ -69,7 +69,7 @@ def _carry_journals(journals: JournalTable, plan: UpdatePlan) -> JournalTable:
     tensors = {
         "offsets": np.searchsorted(cells // size, np.arange(len(journals.sizes) + 1)).astype(np.uint32),
         "labels": (cells % size).astype(label_type(size)),
-        "counts": np.minimum(counts, 0xFFFF).astype(np.uint16),
+        "counts": counts.astype(journals.counts.dtype),
     }
     return JournalTable(journals.tensors | tensors)
 
@@ -95,38 +95,54 @@ def _carry_lexicon(lexicon: Lexicon, plan: UpdatePlan) -> Lexicon:
 
 
 def _carry_associations(associations: WordAssociations, plan: UpdatePlan) -> WordAssociations:
-    """Words and terms with their weights for the labels that stay; new labels have none.
-
-    Where two labels become one, both have their weights side by side: ridge regression is linear in what it
-    predicts, so the sum is what would have been fitted.
-    """
+    """Words and terms with their weights for the labels that stay; new labels have none."""
     old_terms = associations.keys["terms"].astype(np.int64)
     terms = plan.old_to_new[old_terms]
     stays = (terms >= 0) & (plan.new_to_old[terms] == old_terms)
     stay = {kind: np.ones(len(keys), bool) for kind, keys in associations.keys.items()} | {"terms": stays}
     columns = np.concatenate([*stay.values(), [True]])
-    labels = plan.old_to_new[associations.labels]
-    column = np.repeat(np.arange(len(columns)), np.diff(associations.offsets))
+    carried = WordAssociations.pack(
+        associations.keys | {"terms": terms[stays].astype(np.uint32)},
+        associations.tensors["idf"][columns[:-1]],
+        _carry_weights(associations.model, columns, plan),
+        len(plan.new),
+        [_carry_weights(model, columns, plan) for model in associations.parts],
+        associations.tensors.get("part_of"),
+    )
+    if associations.stored is None:
+        return carried
+    return WordAssociations(carried.tensors | _carry_predictions(associations.stored, plan))
+
+
+def _carry_weights(model: LinearModel, columns: np.ndarray, plan: UpdatePlan) -> LinearModel:
+    """Weights of the inputs and labels that stay.
+
+    Where two labels become one, both have their weights side by side: ridge regression is linear in what it
+    predicts, so the sum is what would have been fitted.
+    """
+    labels = plan.old_to_new[model.labels]
+    column = np.repeat(np.arange(len(columns)), np.diff(model.offsets))
     kept = (labels >= 0) & columns[column]
     place = (np.cumsum(columns) - 1)[column[kept]]
-    tensors = associations.tensors
-    left_out = []
-    for given, values in associations.left_out():
-        carried = plan.old_to_new[given]
-        left_out.append((carried[carried >= 0], values[carried >= 0]))
-    return WordAssociations(
-        tensors
-        | pack_left_out(left_out, len(plan.new))
-        | {
-            "terms": terms[stays].astype(np.uint32),
-            "idf": tensors["idf"][columns[:-1]],
-            "scales": tensors["scales"][columns],
+    return LinearModel(
+        {
+            "scales": model.tensors["scales"][columns],
             "offsets": np.searchsorted(place, np.arange(columns.sum() + 1)).astype(np.uint32),
             "labels": labels[kept].astype(label_type(len(plan.new))),
-            "weights": tensors["weights"][kept],
-            "num_labels": np.array([len(plan.new)], np.int64),
+            "weights": model.tensors["weights"][kept],
         }
     )
+
+
+def _carry_predictions(stored: StoredPredictions, plan: UpdatePlan) -> dict[str, np.ndarray]:
+    """What version 0.1 stored of its training articles, for the labels that stay."""
+    labels = plan.old_to_new[stored.labels]
+    owner = np.repeat(np.arange(len(stored)), np.diff(stored.offsets))[labels >= 0]
+    return {
+        "left_out_offsets": np.searchsorted(owner, np.arange(len(stored) + 1)).astype(np.uint32),
+        "left_out_labels": labels[labels >= 0].astype(label_type(len(plan.new))),
+        "left_out_values": stored.values[labels >= 0],
+    }
 
 
 def carry_thresholds(thresholds: Thresholds, plan: UpdatePlan) -> Thresholds:

@@ -18,6 +18,9 @@ from ..modeling.text_kenmesh import (
     content_words,
 )
 
+# Distinct words that are counted at once, so that memory is bounded however many texts there are.
+MOST_COUNTED = 5_000_000
+
 
 def build_vocabulary_words(
     texts: Iterable[str], min_count: int = 3, max_size: int | None = 60_000, required: Iterable[str] = ()
@@ -34,6 +37,9 @@ def build_vocabulary_words(
     counts: Counter[str] = Counter()
     for text in texts:
         counts.update(content_words(text))
+        if len(counts) > MOST_COUNTED:
+            # Misprints and numbers: most of them will not come again, and those that do are counted anew.
+            counts = Counter({word: count for word, count in counts.items() if count > 1})
     kept = {word for text in required for word in content_words(text)}
     if max_size is not None and len(kept) > max_size:
         raise InputError(

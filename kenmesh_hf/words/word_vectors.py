@@ -114,6 +114,7 @@ def train_word_vectors(
     skip_gram: bool = True,
     workers: int = 1,
     seed: int = 0,
+    scratch: str | os.PathLike | None = None,
     progress: bool = True,
 ) -> WordVectors:
     """Train word2vec (skip-gram with negative sampling) on texts; words come the most frequent first.
@@ -132,10 +133,11 @@ def train_word_vectors(
         skip_gram: False trains CBOW, which is faster and weaker on rare words.
         workers: Threads.
         seed: Of the start and the sampling.
+        scratch: Folder of the temporary file; that of the system if None.
         progress: Show a bar over the epochs.
     """
     word2vec, callback = _import_gensim()
-    descriptor, corpus = tempfile.mkstemp(suffix=".txt", prefix="kenmesh-words-")
+    descriptor, corpus = tempfile.mkstemp(suffix=".txt", prefix="kenmesh-words-", dir=scratch)
     try:
         with open(descriptor, "w", encoding="utf-8") as file:
             file.writelines(f"{' '.join(words)}\n" for text in texts if (words := content_words(text)))

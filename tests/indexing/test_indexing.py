@@ -9,7 +9,7 @@ from tiny import tiny_articles, tiny_vocabulary
 from kenmesh_hf.errors import InputError, MismatchError
 from kenmesh_hf.indexing import build_candidates, candidate_report, check_no_leak, find_candidates, label_ids
 from kenmesh_hf.modeling.candidates_kenmesh import KenMeSHCandidates
-from kenmesh_hf.modeling.neighbours_kenmesh import IndexedArticles
+from kenmesh_hf.modeling.indexed_articles_kenmesh import IndexedArticles
 from kenmesh_hf.modeling.proposals_kenmesh import CandidateOptions
 from kenmesh_hf.reading import Article, Heading
 

@@ -31,7 +31,7 @@ def counts_of(articles):
 
 def build(articles, vectors, **options):
     words, matrix = vectors
-    return dense.DenseNeighbours.build(counts_of(articles), hash_words(words).folded, matrix, **options)
+    return dense.DenseNeighbours.build([counts_of(articles)], hash_words(words).folded, matrix, **options)
 
 
 def test_neighbours_are_those_of_the_formula_written_out(articles, vectors):

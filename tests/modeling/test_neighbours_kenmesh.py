@@ -1,18 +1,26 @@
 """Nearest training articles by weighted words, and how an article is known again."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from tiny import tiny_articles
 
+from kenmesh_hf.modeling import pruned_neighbours_kenmesh
+from kenmesh_hf.modeling.indexed_articles_kenmesh import IndexedArticles, pmid_number
 from kenmesh_hf.modeling.neighbours_kenmesh import (
     IDF_POWER,
     LENGTH_DAMPING,
-    IndexedArticles,
     SparseNeighbours,
     TermCounts,
     count_terms,
     hash_articles,
-    pmid_number,
+)
+from kenmesh_hf.modeling.pruned_neighbours_kenmesh import (
+    PrunedNeighbours,
+    build_neighbours,
+    grow_neighbours,
+    share_out,
 )
 from kenmesh_hf.modeling.terms_kenmesh import hash_words
 from kenmesh_hf.modeling.text_kenmesh import content_words
@@ -30,9 +38,10 @@ def hashes_of(*texts: tuple[str, str]) -> np.ndarray:
     return hash_articles(hash_words([title for title, _ in texts]), hash_words([text for _, text in texts]))
 
 
-@pytest.fixture(scope="module")
-def index() -> SparseNeighbours:
-    return SparseNeighbours.build(counts_of(ARTICLES))
+@pytest.fixture(scope="module", params=[SparseNeighbours, PrunedNeighbours])
+def index(request) -> SparseNeighbours:
+    """Both forms: where all postings are read, the short list is complete and finds the same."""
+    return request.param.build([counts_of(ARTICLES[:30]), counts_of([]), counts_of(ARTICLES[30:])])
 
 
 def brute_force() -> np.ndarray:
@@ -67,7 +76,7 @@ def test_the_k_nearest_are_the_head_of_all(index):
 def test_what_is_excluded_counts_nowhere(index, own):
     """The words of an excluded article tell neither what is near nor how rare a word is."""
     rest = [number for number in range(len(ARTICLES)) if number not in own]
-    without = SparseNeighbours.build(counts_of([ARTICLES[number] for number in rest]))
+    without = type(index).build([counts_of([ARTICLES[number] for number in rest])])
     query = counts_of([ARTICLES[own[0]]])
     (near, cosine), (truth, expected) = (
         index.search(query, 80, [np.array(own)])[0],
@@ -96,16 +105,93 @@ def test_a_query_is_searched_the_same_alone_and_among_others(index):
         assert np.array_equal(near, alone[0]) and np.array_equal(cosine, alone[1])
 
 
-def test_an_index_of_nothing_finds_nothing():
-    empty = SparseNeighbours.build(counts_of([]))
+@pytest.mark.parametrize("kind", [SparseNeighbours, PrunedNeighbours])
+@pytest.mark.parametrize("parts", [[], [counts_of([])]])
+def test_an_index_of_nothing_finds_nothing(kind, parts):
+    empty = kind.build(parts)
     assert [len(near) for near, _ in empty.search(counts_of(ARTICLES[:2]), 5, [NONE] * 2)] == [0, 0]
 
 
 def test_only_the_heaviest_words_search():
-    counts = counts_of(ARTICLES)
+    counts = [counts_of(ARTICLES)]
     near, _ = SparseNeighbours.build(counts, max_terms=1).search(counts_of(ARTICLES[:1]), 80, [NONE])[0]
     everything, _ = SparseNeighbours.build(counts).search(counts_of(ARTICLES[:1]), 80, [NONE])[0]
     assert 0 < len(near) < len(everything)
+
+
+def test_however_articles_are_divided_the_index_is_the_same(index):
+    whole = type(index).build([counts_of(ARTICLES)])
+    assert index.tensors.keys() == whole.tensors.keys()
+    for name, array in whole.tensors.items():
+        assert np.array_equal(index.tensors[name], array) and index.tensors[name].dtype == array.dtype, name
+
+
+def test_the_number_of_articles_chooses_the_form(monkeypatch):
+    assert type(build_neighbours([counts_of(ARTICLES)])) is SparseNeighbours
+    monkeypatch.setattr(pruned_neighbours_kenmesh, "PRUNED_SIZE", 80)
+    assert type(build_neighbours([counts_of(ARTICLES)])) is PrunedNeighbours
+    few = build_neighbours([counts_of(ARTICLES[:70])])
+    assert type(few) is SparseNeighbours
+    assert type(grow_neighbours(few, counts_of(ARTICLES[70:75]))) is SparseNeighbours
+    assert type(grow_neighbours(few, counts_of(ARTICLES[70:]))) is PrunedNeighbours
+
+
+def test_both_forms_grow_to_the_same(monkeypatch):
+    forms = [kind.build([counts_of(ARTICLES[:60])]) for kind in (SparseNeighbours, PrunedNeighbours)]
+    grown = [grow_neighbours(index, counts_of(ARTICLES[60:])) for index in forms]
+    monkeypatch.setattr(pruned_neighbours_kenmesh, "PRUNED_SIZE", 80)
+    grown.append(grow_neighbours(forms[0], counts_of(ARTICLES[60:])))
+    queries = counts_of(tiny_articles(20, seed=5))
+    exact, pruned, changed = (index.search(queries, 15, [NONE] * 20) for index in grown)
+    for expected, near, also in zip(exact, pruned, changed, strict=True):
+        assert np.allclose(expected[1], near[1], atol=1e-5) and np.allclose(expected[1], also[1], atol=1e-5)
+
+
+def test_few_postings_find_most_of_what_is_near(monkeypatch):
+    """The work is bounded, and what is listed is weighed exactly."""
+    articles = tiny_articles(2000, seed=3)
+    index = PrunedNeighbours.build([counts_of(articles)])
+    queries, nobody = counts_of(tiny_articles(30, seed=4)), [NONE] * 30
+    monkeypatch.setattr(pruned_neighbours_kenmesh, "MOST_POSTINGS", 1200)
+    exact, found = index.exact_search(queries, 20, nobody), index.search(queries, 20, nobody)
+    assert np.mean([np.isin(a[0], b[0]).mean() for a, b in zip(exact, found, strict=True)]) > 0.8
+    for (near, cosine), (all_near, all_cosine) in zip(found, exact, strict=True):
+        both = np.intersect1d(near, all_near)
+        scores, truth = dict(zip(near, cosine, strict=True)), dict(zip(all_near, all_cosine, strict=True))
+        assert [scores[n] for n in both] == pytest.approx([truth[n] for n in both], abs=1e-6)
+
+
+def test_no_more_postings_are_kept_than_are_ever_read(monkeypatch):
+    monkeypatch.setattr(pruned_neighbours_kenmesh, "MOST_POSTINGS", 7)
+    index = PrunedNeighbours.build([counts_of(ARTICLES)])
+    assert np.diff(index.offsets).max() == 7 < index.frequencies.max()
+    assert np.array_equal(np.minimum(index.frequencies, 7), np.diff(index.offsets))
+    for start, end in zip(index.offsets[:-1], index.offsets[1:], strict=True):
+        assert np.all(np.diff(index.weights[start:end].astype(int)) <= 0)
+
+
+def test_threads_search_as_one_does():
+    index = PrunedNeighbours.build([counts_of(ARTICLES)])
+    queries = [counts_of([article]) for article in ARTICLES]
+    expected = [index.search(query, 10, [NONE])[0] for query in queries]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda query: index.search(query, 10, [NONE])[0], queries * 3))
+    for (near, cosine), (truth, its_cosine) in zip(found, expected * 3, strict=True):
+        assert np.array_equal(near, truth) and np.array_equal(cosine, its_cosine)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "worth", "most", "read"),
+    [
+        ([5, 5], [1, 1], 10, [5, 5]),
+        ([100, 100], [3, 1], 40, [30, 10]),
+        ([5, 100, 100], [1, 1, 1], 45, [5, 20, 20]),
+        ([100], [0.5], 7, [7]),
+        ([10, 10, 1000], [100, 1, 1], 12, [10, 1, 1]),
+    ],
+)
+def test_reading_is_shared_out_by_worth(lengths, worth, most, read):
+    assert share_out(np.array(lengths), np.array(worth, float), most).tolist() == read
 
 
 def test_title_words_count_twice():

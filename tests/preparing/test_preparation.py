@@ -61,6 +61,7 @@ def test_report_for_people_and_programs(tiny_prepared: Path) -> None:
         "divide",
         "words",
         "word vectors",
+        "digests",
         "candidates",
         "rows",
         "measure",
@@ -90,7 +91,7 @@ def test_killed_run_goes_on_and_gives_the_same(
 
     again: list[str] = []
     monkeypatch.setattr(module, "make_rows", lambda *job: (again.append(job[3].name), make_rows(*job))[1])
-    monkeypatch.setattr(module, "build_candidates", None)
+    monkeypatch.setattr(module, "build_tables", None)
     monkeypatch.setattr(module, "train_word_vectors", None)
     prepare(options, progress=False)
     assert done[0] not in again and len(again) == 3

@@ -1,0 +1,50 @@
+"""Arrays in safetensors files that are mapped, not read: processes on a machine share one copy."""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from safetensors.numpy import save_file
+
+_TYPES = {
+    "BOOL": np.bool_,
+    "U8": np.uint8, "U16": np.uint16, "U32": np.uint32, "U64": np.uint64,
+    "I8": np.int8, "I16": np.int16, "I32": np.int32, "I64": np.int64,
+    "F16": np.float16, "F32": np.float32, "F64": np.float64,
+}  # fmt: skip
+
+
+def save_tensors(tensors: Mapping[str, np.ndarray], path: str | os.PathLike) -> None:
+    """Writes arrays; the same arrays give the same bytes.
+
+    The file gets its name when it is whole. Whoever maps an older one of that name keeps what he has.
+    """
+    temporary = Path(f"{os.fspath(path)}.unfinished")
+    try:
+        save_file({name: np.ascontiguousarray(tensors[name]) for name in sorted(tensors)}, temporary)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def map_tensors(path: str | os.PathLike) -> dict[str, np.ndarray]:
+    """Arrays of a file, which the system reads as they are looked at, and only those parts."""
+    path = Path(path)
+    try:
+        with open(path, "rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            header = json.loads(file.read(length))
+        data = np.memmap(path, np.uint8, "r", offset=8 + length) if path.stat().st_size > 8 + length else []
+        header.pop("__metadata__", None)
+        return {name: _array(np.asarray(data), **entry) for name, entry in header.items()}
+    except (ValueError, KeyError, TypeError, OverflowError, MemoryError) as error:
+        raise ValueError(
+            f"{path} is not a whole safetensors file ({error}); get or save it again."
+        ) from error
+
+
+def _array(data: np.ndarray, dtype: str, shape: list[int], data_offsets: list[int]) -> np.ndarray:
+    start, end = data_offsets
+    return data[start:end].astype(np.uint8, copy=False).view(_TYPES[dtype]).reshape(shape)
