@@ -36,11 +36,11 @@ from kenmesh_hf.indexing import (
 )
 from kenmesh_hf.modeling.candidates_kenmesh import KenMeSHCandidates
 from kenmesh_hf.modeling.dense_neighbours_kenmesh import DenseNeighbours
-from kenmesh_hf.modeling.neighbours_kenmesh import TermCounts, count_terms, hash_articles
 from kenmesh_hf.modeling.processing_kenmesh import KenMeSHProcessor
 from kenmesh_hf.modeling.proposals_kenmesh import CandidateOptions
 from kenmesh_hf.modeling.terms_kenmesh import split_words
 from kenmesh_hf.modeling.vocabulary_kenmesh import MeshVocabulary
+from kenmesh_hf.modeling.word_counts_kenmesh import TermCounts, count_terms, hash_articles
 from kenmesh_hf.preparing import column_bytes, encode_articles, write_rows
 from kenmesh_hf.reading import Article, read_articles
 from kenmesh_hf.words import train_word_vectors

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .lexicon_kenmesh import INSIDE, Hits
-from .neighbours_kenmesh import TermCounts
+from .word_counts_kenmesh import TermCounts
 
 # The square root of a weight's size in seven bits, its sign in the eighth: small weights stay precise.
 _STEPS = np.arange(256, dtype=np.uint8).view(np.int8) / 127

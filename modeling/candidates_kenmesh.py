@@ -16,11 +16,12 @@ from .evidence_kenmesh import FEATURES, Evidence, LabelGraph
 from .indexed_articles_kenmesh import IndexedArticles, LabelFrequencies
 from .journals_kenmesh import Journal, JournalTable
 from .lexicon_kenmesh import Hits, Lexicon
-from .neighbours_kenmesh import SparseNeighbours, count_terms, hash_articles
+from .neighbours_kenmesh import SparseNeighbours
 from .proposals_kenmesh import CandidateOptions, Findings
 from .pruned_neighbours_kenmesh import PrunedNeighbours
 from .tensors_kenmesh import map_tensors, save_tensors
 from .terms_kenmesh import HashedWords, hash_words, word_spans
+from .word_counts_kenmesh import count_terms, hash_articles
 
 OPTIONS_FILE = "candidates.json"
 TABLES_FILE = "candidates.safetensors"

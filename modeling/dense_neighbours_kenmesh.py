@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .neighbours_kenmesh import TermCounts, find_terms
+from .postings_kenmesh import find_terms
+from .word_counts_kenmesh import TermCounts
 
 try:
     import faiss

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .neighbours_kenmesh import as_offsets, places_of
+from .word_counts_kenmesh import as_offsets, places_of
 
 # The arrays that have one number for each article.
 _OF_EACH = ("pmids", "hashes", "years")

@@ -1,197 +1,22 @@
 """Training articles most like a text: TF-IDF over an inverted index, held in a few compact arrays."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from .tally_kenmesh import Tally
-from .terms_kenmesh import HashedWords, mix
-
-# Postings hold the square root of a weight in one byte: fine steps for small weights, which most are.
-WEIGHTS = ((np.arange(256) / 255) ** 2).astype(np.float64)
-TITLE_WEIGHT = 2
-IDF_POWER = 1.5
-LENGTH_DAMPING = 0.3
-# A word of fewer articles joins no two of them.
-MIN_DOCUMENTS = 2
-
-
-class TermCounts(NamedTuple):
-    """Distinct content words of each article with how often they occur, title words counted twice.
-
-    Attributes:
-        hashes: `(terms,)`.
-        counts: `(terms,)`.
-        offsets: Where each article's terms begin, `(articles + 1,)`.
-    """
-
-    hashes: np.ndarray
-    counts: np.ndarray
-    offsets: np.ndarray
-
-    @property
-    def size(self) -> int:
-        """Number of articles."""
-        return len(self.offsets) - 1
-
-    def select(self, articles: np.ndarray) -> "TermCounts":
-        """Terms of some of the articles."""
-        places, lengths = places_of(self.offsets, articles)
-        return TermCounts(self.hashes[places], self.counts[places], np.append(0, np.cumsum(lengths)))
-
-
-def count_terms(titles: HashedWords, abstracts: HashedWords | None = None) -> TermCounts:
-    """Counts the content words of a batch of articles, or of their titles alone, in one sort."""
-    rows, hashes, weights = [], [], []
-    for words, worth in ((titles, TITLE_WEIGHT), (abstracts, 1)):
-        if words is None:
-            continue
-        row = np.repeat(np.arange(len(words.offsets) - 1), np.diff(words.offsets))
-        rows.append(row[words.content])
-        hashes.append(words.folded[words.content])
-        weights.append(np.full(len(hashes[-1]), worth, np.float64))
-    row, value, weight = (np.concatenate(parts) for parts in (rows, hashes, weights))
-    order = np.lexsort((value, row))
-    row, value, weight = row[order], value[order], weight[order]
-    first = np.ones(len(row), bool)
-    first[1:] = (row[1:] != row[:-1]) | (value[1:] != value[:-1])
-    starts = np.flatnonzero(first)
-    counts = np.add.reduceat(weight, starts) if len(starts) else weight
-    offsets = np.searchsorted(row[starts], np.arange(len(titles.offsets)))
-    return TermCounts(value[starts], counts, offsets)
-
-
-def places_of(offsets: np.ndarray, lists: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where the entries of some lists stand, one list after the other, and how long each list is."""
-    starts = offsets[lists].astype(np.int64)
-    lengths = offsets[lists + 1].astype(np.int64) - starts
-    ends = np.cumsum(lengths)
-    return np.arange(lengths.sum()) + np.repeat(starts - (ends - lengths), lengths), lengths
-
-
-def rarity(size: int, frequency: np.ndarray) -> np.ndarray:
-    """Weight of words that stand in `frequency` of `size` articles."""
-    return (np.log(size / frequency) + 1) ** IDF_POWER
-
-
-def hash_articles(titles: HashedWords, abstracts: HashedWords) -> np.ndarray:
-    """Hash of each article's words in their order, blind to case, punctuation and spacing, `(articles,)`."""
-    total = np.zeros(len(titles.offsets) - 1, np.uint64)
-    for salt, words in ((np.uint64(1), titles), (np.uint64(2), abstracts)):
-        length = np.diff(words.offsets)
-        row = np.repeat(np.arange(len(length)), length)
-        place = (np.arange(len(row)) - words.offsets[row]).astype(np.uint64)
-        np.add.at(total, row, mix(words.folded + mix(place * np.uint64(2) + salt)))
-    return total
-
-
-class Postings(NamedTuple):
-    """Words of articles, one entry for each word that an article has.
-
-    Attributes:
-        columns: Places of the words among the terms of an index.
-        documents: The articles.
-        weights: Real numbers, or as bytes once they are `scaled`.
-    """
-
-    columns: np.ndarray
-    documents: np.ndarray
-    weights: np.ndarray
-
-    def scaled(self, squares: np.ndarray) -> "Postings":
-        """Weights in articles of these squared lengths, as bytes."""
-        weights = np.sqrt(self.weights / np.sqrt(squares)[self.documents])
-        return self._replace(weights=np.round(weights * 255).astype(np.uint8))
-
-
-def _weigh_terms(counts: TermCounts, terms: np.ndarray, idf: np.ndarray) -> tuple[Postings, np.ndarray]:
-    """Weights of articles' words among terms of this rarity, and the squared length of each article."""
-    size = counts.size
-    column, known = find_terms(counts.hashes, terms)
-    column = column[known]
-    document = np.repeat(np.arange(size), np.diff(counts.offsets))[known]
-    weight = (1 + np.log(counts.counts[known])) * idf[column]
-    return Postings(column, document, weight), np.bincount(document, weight**2, minlength=size)
-
-
-def find_terms(hashes: np.ndarray, terms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where each word stands among the terms of an index, and whether it does."""
-    place = np.minimum(np.searchsorted(terms, hashes), max(len(terms) - 1, 0))
-    return place, terms[place] == hashes if len(terms) else np.zeros(len(place), bool)
-
-
-class Words(Protocol):
-    """What an index is made of: its terms, how rare each is, and the postings, some articles at a time."""
-
-    terms: np.ndarray
-    idf: np.ndarray
-    frequency: np.ndarray
-    size: int
-
-    def __iter__(self) -> Iterator[Postings]: ...
-
-
-class WeighedWords:
-    """The words of articles that come a part at a time, weighed: gone through again as often as needed.
-
-    Args:
-        parts: Words of the articles; must give the same each time it is gone through.
-    """
-
-    def __init__(self, parts: Iterable[TermCounts]):
-        self.parts = parts
-        tally, self.size = Tally(), 0
-        for counts in parts:
-            tally.add(counts.hashes)
-            self.size += counts.size
-        terms, frequency = tally.result()
-        known = frequency >= MIN_DOCUMENTS
-        self.terms, self.frequency = terms[known], frequency[known]
-        self.idf = rarity(self.size, self.frequency)
-        self.squares = np.concatenate(
-            [np.zeros(0), *(_weigh_terms(counts, self.terms, self.idf)[1] for counts in parts)]
-        )
-        # A title alone is short and would be near to everything it shares one word with.
-        self.squares += LENGTH_DAMPING * self.squares.sum() / max(self.size, 1)
-
-    def __iter__(self) -> Iterator[Postings]:
-        first = 0
-        for counts in self.parts:
-            postings, _ = _weigh_terms(counts, self.terms, self.idf)
-            end = first + counts.size
-            postings = postings.scaled(self.squares[first:end])
-            yield postings._replace(documents=postings.documents + first)
-            first = end
-
-
-class PostingLists:
-    """Room for the postings of each term, filled article by article.
-
-    Args:
-        frequency: How many articles have each term.
-        size: Number of articles.
-    """
-
-    def __init__(self, frequency: np.ndarray, size: int):
-        self.offsets = np.concatenate([[0], np.cumsum(frequency)])
-        self.documents = np.empty(self.offsets[-1], document_type(size))
-        self.weights = np.empty(self.offsets[-1], np.uint8)
-        self._next = self.offsets[:-1].copy()
-
-    def add(self, postings: Postings) -> None:
-        """Puts postings behind those of earlier articles."""
-        order = np.argsort(postings.columns, kind="stable")
-        columns, starts, counts = np.unique(postings.columns[order], return_index=True, return_counts=True)
-        place = np.repeat(self._next[columns] - starts, counts) + np.arange(len(order))
-        self.documents[place] = postings.documents[order]
-        self.weights[place] = postings.weights[order]
-        self._next[columns] += counts
-
-
-def document_type(size: int) -> type:
-    """Smallest type that holds the number of an article."""
-    return np.uint16 if size <= 1 << 16 else np.uint32
+from .postings_kenmesh import (
+    MIN_DOCUMENTS,
+    WEIGHTS,
+    PostingLists,
+    Postings,
+    WeighedWords,
+    Words,
+    find_terms,
+    rarity,
+    spans_of,
+    weigh_terms,
+)
+from .word_counts_kenmesh import TermCounts, as_offsets
 
 
 class SparseNeighbours:
@@ -383,7 +208,7 @@ class GrownWords:
         self.idf = np.zeros(len(self.terms))
         self.idf[np.searchsorted(self.terms, words[fresh])] = rarity(self.size, frequency[fresh])
         self.idf[self.columns] = index.idf
-        postings, square = _weigh_terms(counts, self.terms, self.idf)
+        postings, square = weigh_terms(counts, self.terms, self.idf)
         new = postings.scaled(square + index.damping(square))
         self.new = new._replace(documents=new.documents + index.size)
         self.frequency = np.bincount(self.new.columns, minlength=len(self.terms))
@@ -393,17 +218,3 @@ class GrownWords:
         for postings in self.index.entries():
             yield postings._replace(columns=self.columns[postings.columns])
         yield self.new
-
-
-def as_offsets(values: np.ndarray) -> np.ndarray:
-    """Offsets in as few bytes as they need."""
-    return values.astype(np.uint32 if values[-1] < 1 << 32 else np.uint64)
-
-
-def spans_of(offsets: np.ndarray, most: int = 1 << 22) -> Iterator[tuple[int, int]]:
-    """Divides lists with these offsets into runs of about so many entries: first list, and the one after."""
-    first = 0
-    while first < len(offsets) - 1:
-        last = max(int(np.searchsorted(offsets, int(offsets[first]) + most, "right")) - 1, first + 1)
-        yield first, last
-        first = last

@@ -5,20 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from .neighbours_kenmesh import (
-    WEIGHTS,
-    GrownWords,
-    PostingLists,
-    Postings,
-    SparseNeighbours,
-    TermCounts,
-    WeighedWords,
-    Words,
-    as_offsets,
-    best_of,
-    places_of,
-    spans_of,
-)
+from .neighbours_kenmesh import GrownWords, SparseNeighbours, best_of
+from .postings_kenmesh import WEIGHTS, PostingLists, Postings, WeighedWords, Words, spans_of
+from .word_counts_kenmesh import TermCounts, as_offsets, places_of
 
 # From so many articles on, a search of all postings takes longer than a short list of bounded work.
 PRUNED_SIZE = 150_000

@@ -11,11 +11,12 @@ from ..modeling.candidates_kenmesh import KenMeSHCandidates
 from ..modeling.indexed_articles_kenmesh import IndexedArticles
 from ..modeling.journals_kenmesh import JournalTable
 from ..modeling.lexicon_kenmesh import Lexicon
-from ..modeling.neighbours_kenmesh import SparseNeighbours, TermCounts
+from ..modeling.neighbours_kenmesh import SparseNeighbours
 from ..modeling.proposals_kenmesh import CandidateOptions
 from ..modeling.pruned_neighbours_kenmesh import build_neighbours
 from ..modeling.terms_kenmesh import hash_words
 from ..modeling.vocabulary_kenmesh import MeshVocabulary
+from ..modeling.word_counts_kenmesh import TermCounts
 from ..reading import Article
 from .articles import label_ids
 from .associations import build_associations

@@ -8,9 +8,9 @@ import numpy as np
 
 from ..errors import MismatchError
 from ..modeling.candidates_kenmesh import KenMeSHCandidates
-from ..modeling.neighbours_kenmesh import hash_articles
 from ..modeling.proposals_kenmesh import SOURCES
 from ..modeling.vocabulary_kenmesh import MeshVocabulary
+from ..modeling.word_counts_kenmesh import hash_articles
 from ..reading import Article
 from .articles import hash_texts, label_ids
 from .findings import look_up

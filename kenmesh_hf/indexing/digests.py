@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
-from safetensors.numpy import load_file
 
 from ..modeling.indexed_articles_kenmesh import IndexedArticles
 from ..modeling.lexicon_kenmesh import Hits, Lexicon
-from ..modeling.neighbours_kenmesh import TermCounts, count_terms, hash_articles
-from ..modeling.tensors_kenmesh import save_tensors
+from ..modeling.tensors_kenmesh import map_tensors, save_tensors
 from ..modeling.vocabulary_kenmesh import MeshVocabulary
+from ..modeling.word_counts_kenmesh import TermCounts, count_terms, hash_articles
 from ..reading import Article
 from .articles import hash_texts, label_ids
 
@@ -87,7 +86,7 @@ class ArticleDigest:
     @classmethod
     def load(cls, path: str | os.PathLike) -> "ArticleDigest":
         """Reads what `save` wrote."""
-        tensors = load_file(path)
+        tensors = map_tensors(path)
         names = [name for name in tensors if name.startswith("articles.")]
         articles = IndexedArticles({name.removeprefix("articles."): tensors[name] for name in names})
         counts = [

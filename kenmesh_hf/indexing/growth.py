@@ -16,10 +16,11 @@ from ..modeling.candidates_kenmesh import KenMeSHCandidates
 from ..modeling.dense_neighbours_kenmesh import DenseNeighbours
 from ..modeling.indexed_articles_kenmesh import IndexedArticles, pmid_number
 from ..modeling.lexicon_kenmesh import Hits, Lexicon
-from ..modeling.neighbours_kenmesh import SparseNeighbours, TermCounts, hash_articles
+from ..modeling.neighbours_kenmesh import SparseNeighbours
 from ..modeling.processing_kenmesh import KenMeSHProcessor
 from ..modeling.pruned_neighbours_kenmesh import grow_neighbours
 from ..modeling.vocabulary_kenmesh import MeshVocabulary
+from ..modeling.word_counts_kenmesh import TermCounts, hash_articles
 from ..reading import Article
 from .articles import hash_texts, label_ids
 from .candidates import carries

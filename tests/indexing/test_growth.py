@@ -12,11 +12,12 @@ from kenmesh_hf.errors import InputError
 from kenmesh_hf.indexing import add_articles, build_candidates
 from kenmesh_hf.indexing.growth import Growth
 from kenmesh_hf.modeling.candidates_kenmesh import KenMeSHCandidates
-from kenmesh_hf.modeling.neighbours_kenmesh import SparseNeighbours, count_terms
+from kenmesh_hf.modeling.neighbours_kenmesh import SparseNeighbours
 from kenmesh_hf.modeling.processing_kenmesh import KenMeSHProcessor
 from kenmesh_hf.modeling.proposals_kenmesh import CandidateOptions
 from kenmesh_hf.modeling.terms_kenmesh import hash_words
 from kenmesh_hf.modeling.text_kenmesh import content_words
+from kenmesh_hf.modeling.word_counts_kenmesh import count_terms
 from kenmesh_hf.reading import Article, Heading
 
 NEW = tiny_articles(30, seed=5, first_pmid=8001)

@@ -6,8 +6,8 @@ import pytest
 from kenmesh_hf.indexing import build_associations
 from kenmesh_hf.modeling.associations_kenmesh import Readings, WordAssociations
 from kenmesh_hf.modeling.lexicon_kenmesh import Lexicon
-from kenmesh_hf.modeling.neighbours_kenmesh import count_terms
 from kenmesh_hf.modeling.terms_kenmesh import hash_words
+from kenmesh_hf.modeling.word_counts_kenmesh import count_terms
 
 WORDS = ("zinc", "lung", "frog", "milk")
 LABELS = [np.array([number % 4]) for number in range(40)]

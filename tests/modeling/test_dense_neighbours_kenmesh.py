@@ -8,10 +8,10 @@ from kenmesh_hf.errors import InputError
 from kenmesh_hf.indexing import build_candidates
 from kenmesh_hf.modeling import dense_neighbours_kenmesh as dense
 from kenmesh_hf.modeling.candidates_kenmesh import KenMeSHCandidates
-from kenmesh_hf.modeling.neighbours_kenmesh import count_terms
 from kenmesh_hf.modeling.proposals_kenmesh import CandidateOptions
 from kenmesh_hf.modeling.terms_kenmesh import hash_words
 from kenmesh_hf.modeling.text_kenmesh import content_words
+from kenmesh_hf.modeling.word_counts_kenmesh import count_terms
 
 
 @pytest.fixture(scope="module")

@@ -8,14 +8,8 @@ from tiny import tiny_articles
 
 from kenmesh_hf.modeling import pruned_neighbours_kenmesh
 from kenmesh_hf.modeling.indexed_articles_kenmesh import IndexedArticles, pmid_number
-from kenmesh_hf.modeling.neighbours_kenmesh import (
-    IDF_POWER,
-    LENGTH_DAMPING,
-    SparseNeighbours,
-    TermCounts,
-    count_terms,
-    hash_articles,
-)
+from kenmesh_hf.modeling.neighbours_kenmesh import SparseNeighbours
+from kenmesh_hf.modeling.postings_kenmesh import IDF_POWER, LENGTH_DAMPING
 from kenmesh_hf.modeling.pruned_neighbours_kenmesh import (
     PrunedNeighbours,
     build_neighbours,
@@ -24,6 +18,7 @@ from kenmesh_hf.modeling.pruned_neighbours_kenmesh import (
 )
 from kenmesh_hf.modeling.terms_kenmesh import hash_words
 from kenmesh_hf.modeling.text_kenmesh import content_words
+from kenmesh_hf.modeling.word_counts_kenmesh import TermCounts, count_terms, hash_articles
 from kenmesh_hf.reading import Article
 
 ARTICLES = tiny_articles(80)
