@@ -46,7 +46,7 @@ def evidence(data: Path) -> Ranking:
     """The numbers of each candidate alone, read by the small network that KenMeSH starts from."""
     prepared = load_prepared(data)
     options = options_for("small")
-    rows = training_rows(prepared.train, options)
+    rows = training_rows(prepared, options)
     started = time.process_time()
     model = start_network(prepared, rows, options).eval()
     seconds = time.process_time() - started

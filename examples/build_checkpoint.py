@@ -29,8 +29,8 @@ WEIGHTS = "model.safetensors"
 RECENT = 1980
 # Weak spots are told of groups with so many gold labels, and so many of each kind.
 LEAST_GOLD, WEAKEST = 40, 3
-# Predictions for training articles that go with the checkpoint; all of them would take 48 MB.
-LEFT_OUT_LABELS = 24
+# Weights of each model that was fitted without a part of the training articles which go with the checkpoint.
+PART_WEIGHTS = 300_000
 
 
 def wheel_file(name: str) -> str:
@@ -63,7 +63,7 @@ def build(mesh: str, articles: list[str], validation: str, work: Path, out: Path
         train(recent, data, model, resume=True, start_from=first)
     shrink(model, out)
     figures = evaluate(kenmesh_hf.load(out), read_articles(validation))
-    trained_on = len(training_rows(load_prepared(data).train, options_for("small")))
+    trained_on = len(training_rows(load_prepared(data), options_for("small")))
     describe(out, figures, trained_on, Path(validation).name)
     print(json.dumps({name: value for name, value in figures.items() if isinstance(value, float)}))
 
@@ -75,7 +75,7 @@ def shrink(model: Path, out: Path):
     tagger = kenmesh_hf.load(model)
     tagger.model.to(torch.float16)
     candidates = tagger.processor.candidates
-    candidates.associations = candidates.associations.slim(LEFT_OUT_LABELS)
+    candidates.associations = candidates.associations.slim(PART_WEIGHTS)
     tagger.save_pretrained(out)
     # The package has the code itself; a second copy would only drift.
     for copy in out.glob("*_kenmesh.py"):

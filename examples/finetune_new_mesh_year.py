@@ -66,7 +66,7 @@ def main(arguments: list[str] | None = None) -> None:
 
     options = options_for("small", epochs=chosen.epochs, learning_rate=chosen.learning_rate)
     settings = {"eval_strategy": "no", "save_strategy": "no", "load_best_model_at_end": False}
-    settings |= {"learning_rate": options.learning_rate, "train_sampling_strategy": "random"}
+    settings |= {"learning_rate": options.learning_rate}
     trainer = Trainer(
         model=model,
         args=training_arguments(Path(chosen.out) / "checkpoints", options, **settings),

@@ -15,7 +15,6 @@ import torch
 from accelerate import Accelerator
 from accelerate.utils import DataLoaderConfiguration, set_seed
 from torch.utils.data import DataLoader
-from transformers.trainer_pt_utils import LengthGroupedSampler
 
 from kenmesh_hf.evaluating import trainer_metrics
 from kenmesh_hf.preparing import load_prepared
@@ -74,20 +73,19 @@ def main(arguments: list[str] | None = None) -> None:
     chosen = parser.parse_args(arguments)
     options = options_for(chosen.preset, epochs=chosen.epochs, dropout=chosen.dropout)
 
-    # Processes share each batch; the last of an epoch, which may not divide equally, is left out. Without
-    # `cpu` several processes on a machine that has no GPU would each train alone.
+    # Processes share each batch, and each reads its own part; the last of an epoch, which may not divide
+    # equally, is left out. Without `cpu` several processes on a machine without GPU would each train alone.
     accelerator = Accelerator(
         cpu=not torch.accelerator.is_available(),
-        dataloader_config=DataLoaderConfiguration(split_batches=True),
+        dataloader_config=DataLoaderConfiguration(split_batches=True, dispatch_batches=False),
     )
     set_seed(options.seed)
     prepared = load_prepared(chosen.data)
-    rows, validation = training_rows(prepared.train, options), prepared.validation
+    rows, validation = training_rows(prepared, options), prepared.validation
     model = start_network(prepared, rows, options)
     collate = KenMeSHCollator(len(prepared.processor.candidates.FEATURES))
-    order = torch.Generator().manual_seed(options.seed)
-    sampler = LengthGroupedSampler(options.batch_size, lengths=rows["length"][:].tolist(), generator=order)
-    loader = DataLoader(rows, options.batch_size, sampler=sampler, collate_fn=collate, drop_last=True)
+    # The stream shuffles by itself, in another order each epoch, and puts rows of like length into a batch.
+    loader = DataLoader(rows, options.batch_size, collate_fn=collate, drop_last=True)
     optimizer, schedule = build_optimizer(model, options, len(loader))
     held_out = DataLoader(validation, options.batch_size, collate_fn=collate)
     model, optimizer, loader, held_out = accelerator.prepare(model, optimizer, loader, held_out)

@@ -48,7 +48,9 @@ class PrepareOptions:
     word_vectors: str | None = option(
         None, "word2vec or fastText file to take vectors from instead of training them"
     )
-    vector_epochs: int = option(10, "passes over the texts when word vectors are trained")
+    vector_epochs: int | None = option(
+        None, "passes over the texts when word vectors are trained (10, fewer over more than 40,000 texts)"
+    )
     text: list[str] = option([], "more article files, whose texts only train word vectors")
     sources: list[str] = option(list(CandidateOptions().sources), "what proposes candidates")
     index: str = option("sparse", "how neighbours are found: sparse (weighted words) or dense (FAISS)")
@@ -80,7 +82,7 @@ class PrepareOptions:
             if path and not Path(path).exists():
                 raise InputError(f"{path} does not exist; check the path.")
         for name in ("max_words", "embedding_size", "articles_per_file", "num_proc", "vector_epochs"):
-            if getattr(self, name) < 1:
+            if getattr(self, name) is not None and getattr(self, name) < 1:
                 raise InputError(
                     f"--{name.replace('_', '-')} is {getattr(self, name)}; it must be at least 1."
                 )
@@ -104,6 +106,7 @@ class TrainingOptions:
     """How to train. The defaults are the paper's; `PRESETS` has others."""
 
     epochs: int = option(20, "most passes over the training articles")
+    max_steps: int = option(0, "stop after this many steps; 0: after the epochs")
     patience: int = option(3, "stop after this many epochs without a better validation MiF")
     batch_size: int = option(32, "articles in a step of one process")
     learning_rate: float = option(3e-4, "Adam's learning rate in the first epoch")
@@ -120,7 +123,22 @@ class TrainingOptions:
     mask: bool = option(True, "off: every label is attended, candidate or not (ablation d)")
     title_only: bool = option(False, "train on citations without abstract, too, if the dataset has any")
     since: int = option(0, "leave out training articles known to be older than this year")
+    validation_articles: int = option(5000, "validation articles that are scored, at most")
+    num_workers: int = option(0, "processes that read rows ahead; they change the speed and nothing else")
     seed: int = option(1, "random seed")
+
+    def check(self) -> None:
+        """Refuses what cannot be trained before any work is done."""
+        for name, least in (
+            ("batch_size", 1),
+            ("max_steps", 0),
+            ("validation_articles", 1),
+            ("num_workers", 0),
+        ):
+            if getattr(self, name) < least:
+                raise InputError(
+                    f"--{name.replace('_', '-')} is {getattr(self, name)}; it must be at least {least}."
+                )
 
     def network_settings(self) -> dict[str, Any]:
         """The same choices in the words of `KenMeSHConfig`."""

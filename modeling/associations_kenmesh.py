@@ -1,6 +1,6 @@
 """What the words of an article say about its labels: a sparse linear model over words, terms and journals."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -186,7 +186,7 @@ class WordAssociations:
         """Number of inputs: those of each kind and the constant."""
         return sum(map(len, self.keys.values())) + 1
 
-    def predict(self, inputs: Inputs, article: int, size: int, own: Sequence[int] = ()) -> np.ndarray:
+    def predict(self, inputs: Inputs, article: int, size: int, own: Collection[int] = ()) -> np.ndarray:
         """What the words of one article of a batch say about each of `size` labels, about 0 to 1.
 
         Args:
@@ -205,7 +205,7 @@ class WordAssociations:
         models = self._without(own) or [self.model]
         return np.min([model.predict(columns, values, size) for model in models], axis=0)
 
-    def _without(self, own: Sequence[int]) -> list[LinearModel]:
+    def _without(self, own: Collection[int]) -> list[LinearModel]:
         """The models that were fitted without articles; none for articles that had no part in the fit."""
         return [self.parts[part] for part in {int(self.part_of[n]) for n in own if n < len(self.part_of)}]
 
@@ -279,7 +279,7 @@ class StoredPredictions:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def least(self, articles: Sequence[int], size: int) -> np.ndarray | None:
+    def least(self, articles: Collection[int], size: int) -> np.ndarray | None:
         """The least that is stored of articles for each label; None if nothing is: they joined later."""
         rows = []
         for number in articles:

@@ -164,7 +164,7 @@ class KenMeSHCandidates:
                 journal_size=journal_size,
                 hits=Hits(*(part[span] for part in hits)),
                 named=named[span],
-                predicted=self.associations.predict(inputs, row, self.num_labels, own[row]),
+                predicted=self.associations.predict(inputs, row, self.num_labels, own[row].tolist()),
             )
 
     def weigh(self, findings: Findings, options: CandidateOptions) -> tuple[np.ndarray, np.ndarray]:
@@ -358,5 +358,5 @@ class KenMeSHCandidates:
             (index if kind == "index" else articles)[name] = value
         if options.index == "dense":
             return DenseNeighbours.load(index, folder), IndexedArticles(articles)
-        kind = PrunedNeighbours if "article_terms" in index else SparseNeighbours
-        return kind(index), IndexedArticles(articles)
+        form = PrunedNeighbours if "article_terms" in index else SparseNeighbours
+        return form(index), IndexedArticles(articles)

@@ -153,13 +153,10 @@ class Lexicon:
             parts: Terms found in training articles, some articles at a time, and for each hit whether its
                 article carries the term's label, bool `(hits,)`.
         """
-        size = 3 * len(self.hashes)
-        found, right = np.zeros(size, np.int64), np.zeros(size, np.int64)
+        found, right = (np.zeros((3, len(self.hashes)), np.int64) for _ in range(2))
         for hits, assigned in parts:
-            cell = hits.places * len(self.hashes) + hits.terms
-            np.add.at(found, cell, 1)
-            np.add.at(right, cell[assigned], 1)
-        found, right = found.reshape(3, -1), right.reshape(3, -1)
+            np.add.at(found, (hits.places, hits.terms), 1)
+            np.add.at(right, (hits.places[assigned], hits.terms[assigned]), 1)
         base = np.zeros((3, 2, 2), np.float32)
         for name in (0, 1):
             for several in (0, 1):

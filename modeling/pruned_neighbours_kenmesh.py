@@ -89,8 +89,8 @@ class PrunedNeighbours(SparseNeighbours):
         """Everything that is indexed, some articles at a time."""
         for first, last in spans_of(self.article_offsets):
             here = slice(int(self.article_offsets[first]), int(self.article_offsets[last]))
-            lengths = np.diff(self.article_offsets[first : last + 1].astype(np.int64))
-            documents = np.repeat(np.arange(first, last), lengths)
+            ends = self.article_offsets[first : last + 1].astype(np.int64)
+            documents = np.repeat(np.arange(first, last), ends[1:] - ends[:-1])
             yield Postings(self.article_terms[here], documents, self.article_weights[here])
 
     def frequency(self, terms: np.ndarray) -> np.ndarray:

@@ -36,9 +36,11 @@ def map_tensors(path: str | os.PathLike) -> dict[str, np.ndarray]:
         with open(path, "rb") as file:
             length = int.from_bytes(file.read(8), "little")
             header = json.loads(file.read(length))
-        data = np.memmap(path, np.uint8, "r", offset=8 + length) if path.stat().st_size > 8 + length else []
         header.pop("__metadata__", None)
-        return {name: _array(np.asarray(data), **entry) for name, entry in header.items()}
+        # A file of no arrays, or of empty ones, has nothing that could be mapped.
+        some = path.stat().st_size > 8 + length
+        data = np.asarray(np.memmap(path, np.uint8, "r", 8 + length)) if some else np.zeros(0, np.uint8)
+        return {name: _array(data, **entry) for name, entry in header.items()}
     except (ValueError, KeyError, TypeError, OverflowError, MemoryError) as error:
         raise ValueError(
             f"{path} is not a whole safetensors file ({error}); get or save it again."
@@ -47,4 +49,4 @@ def map_tensors(path: str | os.PathLike) -> dict[str, np.ndarray]:
 
 def _array(data: np.ndarray, dtype: str, shape: list[int], data_offsets: list[int]) -> np.ndarray:
     start, end = data_offsets
-    return data[start:end].astype(np.uint8, copy=False).view(_TYPES[dtype]).reshape(shape)
+    return data[start:end].view(_TYPES[dtype]).reshape(shape)

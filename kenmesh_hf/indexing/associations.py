@@ -173,16 +173,14 @@ def _solve(gram: np.ndarray, together: np.ndarray, telling: np.ndarray, most: in
     telling[:, -1] = np.inf
     most = min(most, width)
     chosen = np.sort(np.argpartition(telling, width - most, axis=1)[:, width - most :], axis=1)
-    table, values = torch.from_numpy(gram), []
-    for some in torch.from_numpy(chosen).split(max(1, _CELLS // most**2)):
-        square = table[some[:, :, None], some[:, None, :]]
+    columns, right = torch.from_numpy(chosen), torch.from_numpy(np.take_along_axis(together, chosen, axis=1))
+    table, values, some = torch.from_numpy(gram), torch.empty_like(right), max(1, _CELLS // most**2)
+    for here, sums, solved in zip(*(part.split(some) for part in (columns, right, values)), strict=True):
+        square = table[here[:, :, None], here[:, None, :]]
         square.diagonal(dim1=1, dim2=2).add_(_PENALTY)
-        start = sum(map(len, values))
-        right = np.take_along_axis(together[start : start + len(some)], some.numpy(), axis=1)
-        factor = torch.linalg.cholesky(square)
-        values.append(torch.cholesky_solve(torch.from_numpy(right)[:, :, None], factor)[:, :, 0].numpy())
+        solved.copy_(torch.cholesky_solve(sums[:, :, None], torch.linalg.cholesky(square))[:, :, 0])
     labels = np.repeat(np.arange(len(chosen)), most)
-    return Weights(chosen.ravel().astype(np.int32), labels, np.concatenate(values).ravel())
+    return Weights(chosen.ravel().astype(np.int32), labels, values.numpy().ravel())
 
 
 def _heaviest(found: Sequence[Weights], spread: np.ndarray, most: int) -> Weights:

@@ -89,18 +89,18 @@ class ArticleDigest:
         tensors = map_tensors(path)
         names = [name for name in tensors if name.startswith("articles.")]
         articles = IndexedArticles({name.removeprefix("articles."): tensors[name] for name in names})
-        counts = [
+        words, title_words = (
             TermCounts(
                 tensors[f"{kind}.hashes"],
                 tensors[f"{kind}.counts"].astype(np.float64),
                 tensors[f"{kind}.offsets"].astype(np.int64),
             )
             for kind in ("words", "title_words")
-        ]
+        )
         hits = Hits(*(tensors[f"hits.{name}"].astype(np.int64) for name in Hits._fields))
         lines = tensors["journals"].tobytes().decode("utf-8").split("\n") if len(articles) else []
         journals = [[name for name in line.split(_NAME_END) if name] for line in lines]
-        return cls(articles, *counts, hits, journals)
+        return cls(articles, words, title_words, hits, journals)
 
 
 class DigestFiles:

@@ -7,12 +7,14 @@ whole or not there, so that it can be stopped and gone on with.
 from ..options import PrepareOptions
 from .dataset import PreparedDataset, column_bytes, encode_articles, load_prepared, write_rows
 from .preparation import Division, divide_articles, prepare
+from .row_stream import RowStream
 from .stages import Stages, file_state
 
 __all__ = [
     "Division",
     "PrepareOptions",
     "PreparedDataset",
+    "RowStream",
     "Stages",
     "column_bytes",
     "divide_articles",

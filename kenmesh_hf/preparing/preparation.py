@@ -33,6 +33,7 @@ from ..words import (
 )
 from .articles import ARTICLES_FOLDER, Mesh, article_file, prepare_articles
 from .dataset import (
+    DATA_FOLDER,
     PROCESSOR_FOLDER,
     REPORT_FILE,
     VECTORS_FILE,
@@ -44,7 +45,6 @@ from .report import build_report, measure_candidates, write_report
 from .stages import Job, Stage, Stages, file_state
 
 STAGES_FOLDER = ".stages"
-DATA_FOLDER = "data"
 WORDS_FILE = "words.txt"
 DIGESTS_FOLDER = "digests"
 # Files from which articles are drawn where some must do for all: reading them all again would take long.

@@ -187,6 +187,8 @@ def _evidence_arrays(rows: Iterable[Mapping[str, Any]], features: int) -> tuple[
     """The numbers of all candidates of all rows, and whether each candidate is right."""
     numbers, targets = [], []
     for row in rows:
-        numbers.append(np.asarray(row["candidate_features"], np.float32).reshape(-1, features))
+        numbers.append(np.asarray(row["candidate_features"]).reshape(-1, features))
         targets.append(np.isin(row["candidate_ids"], row["labels"]))
-    return torch.from_numpy(np.concatenate(numbers)), torch.from_numpy(np.concatenate(targets)).float()
+    # They stay in half precision until they are together: these are the largest arrays of a training.
+    together = np.concatenate(numbers, dtype=np.float32)
+    return torch.from_numpy(together), torch.from_numpy(np.concatenate(targets)).float()

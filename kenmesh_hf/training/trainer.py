@@ -12,7 +12,15 @@ import numpy as np
 import pyarrow.compute as pc
 import torch
 from datasets import Dataset
-from transformers import EarlyStoppingCallback, PreTrainedModel, Trainer, TrainerCallback, TrainingArguments
+from transformers import (
+    EarlyStoppingCallback,
+    PreTrainedModel,
+    Trainer,
+    TrainerCallback,
+    TrainerControl,
+    TrainerState,
+    TrainingArguments,
+)
 from transformers.integrations import TensorBoardCallback, is_tensorboard_available
 
 from ..errors import InputError, MismatchError
@@ -22,7 +30,7 @@ from ..modeling.modeling_kenmesh import KenMeSHForMeSHIndexing
 from ..modeling.processing_kenmesh import KenMeSHProcessor
 from ..modeling.thresholds_kenmesh import Thresholds
 from ..options import TrainingOptions
-from ..preparing import PreparedDataset, load_prepared
+from ..preparing import PreparedDataset, RowStream, load_prepared
 from ..showing import check_plots, plot_training
 from .collator import KenMeSHCollator
 from .network import START_ARTICLES, build_network, continue_network, start_evidence
@@ -31,8 +39,13 @@ CHECKPOINTS = "checkpoints"
 LOGS = "runs"
 SUMMARY_FILE = "training.json"
 CURVES_FILE = "training.png"
+TRAINER_STATE = "trainer_state.json"
 # Labels of each article that validation looks at; an article has about twelve descriptors.
 TOP_LABELS = 100
+# Steps within an epoch after which a checkpoint is saved: half an hour at a step a second.
+SAVE_STEPS = 2000
+# Options that change nothing but the speed, and may be others when a training goes on.
+FREE_OPTIONS = ("num_workers",)
 
 
 def keep_best_labels(logits: torch.Tensor, labels: torch.Tensor) -> Any:
@@ -57,10 +70,14 @@ def training_arguments(out: Path, options: TrainingOptions, **overrides: Any) ->
     settings: dict[str, Any] = {
         "output_dir": str(out),
         "num_train_epochs": options.epochs,
+        "max_steps": options.max_steps or -1,
         "per_device_train_batch_size": options.batch_size,
         "per_device_eval_batch_size": 2 * options.batch_size,
         "max_grad_norm": options.clip_norm,
-        "train_sampling_strategy": "group_by_length",
+        "dataloader_num_workers": options.num_workers,
+        # Each process reads its own part of a stream. One that read for all would send batches around that
+        # are padded to different lengths, which accelerate cannot join.
+        "accelerator_config": {"dispatch_batches": False},
         "eval_strategy": "epoch",
         "save_strategy": "epoch",
         "save_total_limit": 2,
@@ -81,32 +98,56 @@ def training_arguments(out: Path, options: TrainingOptions, **overrides: Any) ->
     return TrainingArguments(**(settings | overrides))
 
 
+class SaveWithinEpochs(TrainerCallback):
+    """Saves checkpoints within a long epoch, too.
+
+    Not after its last step: the checkpoint there comes after the evaluation, and who goes on from it does not
+    evaluate again.
+
+    Args:
+        steps_per_epoch: Steps of an epoch.
+        every: Steps between two checkpoints.
+    """
+
+    def __init__(self, steps_per_epoch: int, every: int):
+        self.steps_per_epoch = steps_per_epoch
+        self.every = every
+
+    def on_step_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        done = state.global_step % self.steps_per_epoch
+        if done and done % self.every == 0 and state.global_step < state.max_steps:
+            control.should_save = True
+
+
 def build_trainer(
     model: PreTrainedModel,
     processor: KenMeSHProcessor,
-    train: Dataset,
+    train: RowStream,
     validation: Dataset,
-    out: Path,
+    arguments: TrainingArguments,
     options: TrainingOptions,
-    **overrides: Any,
 ) -> Trainer:
     """A stock `Trainer` for rows of a prepared dataset.
 
     Args:
         model: Network to train.
         processor: Whose tokenizer goes into each checkpoint; its index does not.
-        train: Training rows.
+        train: Training rows; their batches become those of all processes together.
         validation: Rows that decide when to stop and which weights are best.
-        out: Folder of checkpoints; logs for TensorBoard go beside it.
+        arguments: Those of `Trainer`; logs for TensorBoard go beside its folder of checkpoints.
         options: How to train.
-        **overrides: Further `TrainingArguments`.
     """
-    arguments = training_arguments(out, options, **overrides)
-    step = options.batch_size * arguments.world_size * arguments.gradient_accumulation_steps
-    callbacks: list[TrainerCallback] = [EarlyStoppingCallback(options.patience)]
+    train.batch_size = arguments.train_batch_size * arguments.world_size
+    steps = math.ceil(len(train) / (train.batch_size * arguments.gradient_accumulation_steps))
+    callbacks: list[TrainerCallback] = [
+        EarlyStoppingCallback(options.patience),
+        SaveWithinEpochs(steps, SAVE_STEPS),
+    ]
     if is_tensorboard_available():
         tensorboard = TensorBoardCallback()
-        tensorboard.logging_dir = str(out.parent / LOGS)
+        tensorboard.logging_dir = str(Path(str(arguments.output_dir)).parent / LOGS)
         callbacks.append(tensorboard)
     return Trainer(
         model=model,
@@ -117,21 +158,20 @@ def build_trainer(
         processing_class=processor.tokenizer,
         compute_metrics=trainer_metrics(np.asarray(validation["unknown_labels"])),
         preprocess_logits_for_metrics=keep_best_labels,
-        optimizers=build_optimizer(model, options, math.ceil(len(train) / step)),
+        optimizers=build_optimizer(model, options, steps),
         callbacks=callbacks,
     )
 
 
 def start_network(
-    prepared: PreparedDataset, train: Dataset, options: TrainingOptions
+    prepared: PreparedDataset, train: RowStream, options: TrainingOptions
 ) -> KenMeSHForMeSHIndexing:
     """A fresh network with the dataset's word vectors; evidence weights are trained before it."""
     torch.manual_seed(options.seed)
     settings = options.network_settings()
     model = build_network(prepared.processor, prepared.word_vectors, options.evidence, **settings)
     if options.evidence:
-        chosen = np.random.default_rng(options.seed).permutation(len(train))[:START_ARTICLES]
-        start_evidence(model, train.select(np.sort(chosen)))
+        start_evidence(model, train.sample(START_ARTICLES, options.seed))
     return model
 
 
@@ -148,7 +188,7 @@ def train(
     Args:
         options: How to train.
         data: Folder of `kenmesh prepare`.
-        out: Folder of the model. Until training is finished it holds checkpoints, one an epoch.
+        out: Folder of the model. Until training is finished it holds the best checkpoint and the last one.
         resume: Go on from the last checkpoint in `out`, if there is one; the result is that of a training
             that was not interrupted.
         start_from: A model to train further instead of a fresh one.
@@ -157,13 +197,17 @@ def train(
     Returns:
         What `training.json` says.
     """
+    options.check()
     check_plots()
     prepared, out = load_prepared(data), Path(out)
     model: KenMeSHForMeSHIndexing
-    rows = training_rows(prepared.train, options)
+    rows, validation = training_rows(prepared, options), validation_rows(prepared, options)
     checkpoints = out / CHECKPOINTS
     settings = asdict(options) | {"data": Path(data).name, "start_from": start_from and Path(start_from).name}
-    resumed_from = _begin(checkpoints, settings, resume)
+    arguments = training_arguments(checkpoints, options, **overrides)
+    with arguments.main_process_first(local=False):
+        # The other processes go on with what the first has begun.
+        resumed_from = _begin(checkpoints, settings, resume or arguments.process_index > 0)
     if resumed_from:
         model = KenMeSHForMeSHIndexing.from_pretrained(resumed_from)
     elif start_from:
@@ -171,12 +215,13 @@ def train(
         model = continue_network(start_from, prepared.processor, prepared.word_vectors, **changes)
     else:
         model = start_network(prepared, rows, options)
-    trainer = build_trainer(
-        model, prepared.processor, rows, prepared.validation, checkpoints, options, **overrides
-    )
+    trainer = build_trainer(model, prepared.processor, rows, validation, arguments, options)
     start = time.perf_counter()
-    trainer.train(resume_from_checkpoint=resumed_from)
-    thresholds = find_thresholds(trainer, prepared.validation, len(prepared.processor.vocabulary))
+    if resumed_from and _is_last(resumed_from):
+        trainer.state = _take_best(model, resumed_from)
+    else:
+        trainer.train(resume_from_checkpoint=resumed_from)
+    thresholds = find_thresholds(trainer, validation, len(prepared.processor.vocabulary))
     summary = _summary(trainer.state.log_history, settings, thresholds)
     summary |= {"parameters": model.num_parameters(), "seconds": round(time.perf_counter() - start, 1)}
     if trainer.is_world_process_zero():
@@ -186,19 +231,30 @@ def train(
     return summary
 
 
-def training_rows(rows: Dataset, options: TrainingOptions) -> Dataset:
+def training_rows(prepared: PreparedDataset, options: TrainingOptions) -> RowStream:
     """The rows to train on: those with an abstract, unless the others are wanted too, and not too old."""
-    table = rows.select_columns(["input_ids", "year"]).with_format("arrow")[:]
-    wanted = np.ones(len(rows), bool)
+    rows = prepared.stream("train", options.batch_size, options.seed)
     if not options.title_only:
-        wanted &= pc.list_value_length(table["input_ids"]).to_numpy() > 0
-        if not wanted.any():
+        rows = rows.where(["input_ids"], lambda t: pc.list_value_length(t["input_ids"]).to_numpy() > 0)
+        if not len(rows):
             raise InputError("No training article has an abstract; train with title_only.")
     if options.since:
-        wanted &= pc.fill_null(table["year"], options.since).to_numpy() >= options.since
-        if not wanted.any():
-            raise InputError(f"No training article is of {options.since} or later; train with other years.")
-    return rows if wanted.all() else rows.select(np.flatnonzero(wanted))
+        since = options.since
+        rows = rows.where(["year"], lambda t: pc.fill_null(t["year"], since).to_numpy() >= since)
+        if not len(rows):
+            raise InputError(f"No training article is of {since} or later; train with other years.")
+    return rows
+
+
+def validation_rows(prepared: PreparedDataset, options: TrainingOptions) -> Dataset:
+    """The rows to validate on, the longest first so that little is padded.
+
+    Of many it is a sample, the same for every training on the dataset, so that they can be compared.
+    """
+    rows = prepared.validation
+    chosen = np.random.default_rng(0).permutation(len(rows))[: options.validation_articles]
+    longest_first = np.argsort(-np.asarray(rows["length"][:])[chosen], kind="stable")
+    return rows.select(chosen[longest_first], keep_in_memory=True)
 
 
 def _begin(folder: Path, settings: dict[str, Any], resume: bool) -> str | None:
@@ -209,8 +265,10 @@ def _begin(folder: Path, settings: dict[str, Any], resume: bool) -> str | None:
             raise InputError(
                 f"{folder.parent} holds a training that was not finished; resume it or choose another folder."
             )
-        before = json.loads(begun.read_text(encoding="utf-8"))
-        if changed := [name for name in settings if settings[name] != before.get(name)]:
+        # What an earlier version had no option for was as it is by default.
+        before = asdict(TrainingOptions()) | json.loads(begun.read_text(encoding="utf-8"))
+        bound = [name for name in settings if name not in FREE_OPTIONS]
+        if changed := [name for name in bound if settings[name] != before.get(name)]:
             raise MismatchError(
                 f"The training in {folder.parent} was begun with another {changed[0]}: "
                 f"{before.get(changed[0])!r}, now {settings[changed[0]]!r}. Resume it with the same options."
@@ -223,10 +281,24 @@ def _begin(folder: Path, settings: dict[str, Any], resume: bool) -> str | None:
 def _is_whole(checkpoint: Path) -> bool:
     """Whether a checkpoint was written to its end before a kill."""
     try:
-        json.loads((checkpoint / "trainer_state.json").read_text(encoding="utf-8"))
+        json.loads((checkpoint / TRAINER_STATE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
     return True
+
+
+def _is_last(checkpoint: str) -> bool:
+    """Whether a training was over when it saved this checkpoint: `Trainer` would go on a step too far."""
+    state = TrainerState.load_from_json(f"{checkpoint}/{TRAINER_STATE}")
+    return state.stateful_callbacks["TrainerControl"]["args"]["should_training_stop"]
+
+
+def _take_best(model: KenMeSHForMeSHIndexing, last: str) -> TrainerState:
+    """What `Trainer` does at the end of a training, for one that was killed after its last checkpoint."""
+    state = TrainerState.load_from_json(f"{last}/{TRAINER_STATE}")
+    best = Path(last).parent / f"checkpoint-{state.best_global_step}"
+    model.load_state_dict(KenMeSHForMeSHIndexing.from_pretrained(best).state_dict())
+    return state
 
 
 def find_thresholds(trainer: Trainer, validation: Dataset, num_labels: int) -> Thresholds:

@@ -38,7 +38,7 @@ def test_a_new_year_is_learned_and_the_old_one_kept(tiny_model: Path, tmp_path: 
     write_articles(new_year_articles(40, 5, 40_001), tmp_path / "tune.jsonl")
     options = {"model": tiny_model, "mesh": mesh, "articles": tmp_path / "new.jsonl"}
     options |= {"tune": tmp_path / "tune.jsonl", "held-out": tmp_path / "held_out.jsonl"}
-    options |= {"out": tmp_path / "out", "epochs": 4, "push": "library/new-year"}
+    options |= {"out": tmp_path / "out", "epochs": 12, "learning-rate": 1e-3, "push": "library/new-year"}
     with HubServer() as server:
         done = run(options, server.url, tmp_path)
         pushed = server.files("library/new-year")
