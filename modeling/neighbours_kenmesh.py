@@ -29,13 +29,6 @@ class SparseNeighbours:
         max_terms: A query is searched by its heaviest words only, at most this many.
     """
 
-    EXACT = True
-
-    @property
-    def description(self) -> str:
-        """How neighbours are found, for people."""
-        return f"weighted words of {self.size:,} articles, searched exactly"
-
     def __init__(self, tensors: dict[str, np.ndarray], max_terms: int = 64):
         self.tensors = tensors
         self.max_terms = max_terms
@@ -45,6 +38,11 @@ class SparseNeighbours:
         self.documents = tensors["documents"]
         self.weights = tensors["weights"]
         self.size = int(tensors["size"][0])
+
+    @property
+    def description(self) -> str:
+        """How neighbours are found, for people."""
+        return f"weighted words of {self.size:,} articles, searched exactly"
 
     @classmethod
     def build(cls, parts: Iterable[TermCounts], max_terms: int = 64) -> "SparseNeighbours":

@@ -28,9 +28,9 @@ def build_neighbours(parts: Iterable[TermCounts]) -> SparseNeighbours:
 def grow_neighbours(index: SparseNeighbours, counts: TermCounts) -> SparseNeighbours:
     """An index with the words of new articles, in the form that then fits."""
     grown = index.from_words(GrownWords(index, counts), index.max_terms)
-    return (
-        PrunedNeighbours.from_words(_ByArticle(grown)) if grown.EXACT and grown.size >= PRUNED_SIZE else grown
-    )
+    if isinstance(grown, PrunedNeighbours) or grown.size < PRUNED_SIZE:
+        return grown
+    return PrunedNeighbours.from_words(_ByArticle(grown), index.max_terms)
 
 
 class PrunedNeighbours(SparseNeighbours):
@@ -45,7 +45,12 @@ class PrunedNeighbours(SparseNeighbours):
         max_terms: A query is searched by its heaviest words only, at most this many.
     """
 
-    EXACT = False
+    def __init__(self, tensors: dict[str, np.ndarray], max_terms: int = 64):
+        super().__init__(tensors, max_terms)
+        self.frequencies = tensors["frequency"]
+        self.article_offsets = tensors["article_offsets"]
+        self.article_terms = tensors["article_terms"]
+        self.article_weights = tensors["article_weights"]
 
     @property
     def description(self) -> str:
@@ -53,13 +58,6 @@ class PrunedNeighbours(SparseNeighbours):
             f"weighted words of {self.size:,} articles, a short list from at most {MOST_POSTINGS:,} postings "
             "that is weighed exactly"
         )
-
-    def __init__(self, tensors: dict[str, np.ndarray], max_terms: int = 64):
-        super().__init__(tensors, max_terms)
-        self.frequencies = tensors["frequency"]
-        self.article_offsets = tensors["article_offsets"]
-        self.article_terms = tensors["article_terms"]
-        self.article_weights = tensors["article_weights"]
 
     @classmethod
     def from_words(cls, words: Words, max_terms: int = 64) -> "PrunedNeighbours":

@@ -1,5 +1,6 @@
 """The leak guard: a training article gets the numbers that an unseen one would get."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -8,6 +9,7 @@ from tiny import tiny_articles, tiny_vocabulary
 
 from kenmesh_hf.errors import InputError, MismatchError
 from kenmesh_hf.indexing import build_candidates, candidate_report, check_no_leak, find_candidates, label_ids
+from kenmesh_hf.modeling import pruned_neighbours_kenmesh
 from kenmesh_hf.modeling.candidates_kenmesh import KenMeSHCandidates
 from kenmesh_hf.modeling.indexed_articles_kenmesh import IndexedArticles
 from kenmesh_hf.modeling.proposals_kenmesh import CandidateOptions
@@ -25,9 +27,13 @@ EXACT = (
 )
 
 
-@pytest.fixture(scope="module")
-def candidates() -> KenMeSHCandidates:
-    return build_candidates(ARTICLES, VOCABULARY, EVERYTHING)
+@pytest.fixture(scope="module", params=["exact", "pruned"])
+def candidates(request: pytest.FixtureRequest) -> Iterator[KenMeSHCandidates]:
+    """With either form of the neighbour index, whatever the number of articles."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "pruned":
+            patch.setattr(pruned_neighbours_kenmesh, "PRUNED_SIZE", 1)
+        yield build_candidates(ARTICLES, VOCABULARY, EVERYTHING)
 
 
 def numbers(candidates: KenMeSHCandidates, article: Article) -> dict[str, np.ndarray]:

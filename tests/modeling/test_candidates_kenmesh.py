@@ -1,14 +1,17 @@
 """Labels proposed for an article: sources, limits, numbers, reasons, saving."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from tiny import JOURNALS, TOPICS, tiny_articles, tiny_vocabulary
 
-from kenmesh_hf.indexing import build_candidates
+from kenmesh_hf.indexing import build_candidates, find_candidates
+from kenmesh_hf.modeling import pruned_neighbours_kenmesh
 from kenmesh_hf.modeling.candidates_kenmesh import CandidateBatch, KenMeSHCandidates
 from kenmesh_hf.modeling.proposals_kenmesh import SOURCES, CandidateOptions
+from kenmesh_hf.modeling.pruned_neighbours_kenmesh import PrunedNeighbours
 
 ARTICLES = tiny_articles(120)
 UNSEEN = tiny_articles(20, seed=3, first_pmid=7001)
@@ -195,3 +198,19 @@ def test_reasons_show_the_term_in_the_text(candidates):
 def test_bad_options_are_named(options, message):
     with pytest.raises(ValueError, match=message):
         CandidateOptions(**options)
+
+
+def test_a_pruned_index_is_saved_and_mapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The form that many articles have: loading finds it, and who reads it shares the file's pages."""
+    monkeypatch.setattr(pruned_neighbours_kenmesh, "PRUNED_SIZE", 1)
+    made = build_candidates(ARTICLES[:60], VOCABULARY)
+    made.save_pretrained(tmp_path)
+    read = KenMeSHCandidates.from_pretrained(tmp_path)
+    assert type(read.index) is type(made.index) is PrunedNeighbours
+    assert not any(array.flags.owndata for array in read.index.tensors.values())
+    for one, other in zip(find_candidates(made, UNSEEN), find_candidates(read, UNSEEN), strict=True):
+        assert np.array_equal(one[1].label_ids, other[1].label_ids)
+        assert np.array_equal(one[1].features, other[1].features)
+    # The same folder can be written while it is mapped.
+    read.save_pretrained(tmp_path)
+    assert KenMeSHCandidates.from_pretrained(tmp_path).index.size == read.index.size == 60
