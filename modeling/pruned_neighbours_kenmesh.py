@@ -103,7 +103,8 @@ class PrunedNeighbours(SparseNeighbours):
     ) -> tuple[np.ndarray, np.ndarray]:
         if not len(terms):
             return np.zeros(0, np.int64), np.zeros(0)
-        listed = np.setdiff1d(self._short_list(terms, weights, SHORT_LIST * k + len(own)), own)
+        listed = self._short_list(terms, weights, SHORT_LIST * k + len(own))
+        listed = np.setdiff1d(listed, own) if len(own) else listed
         return best_of(listed, self._weigh(listed, terms, weights), k)
 
     def exact_search(
@@ -143,15 +144,15 @@ class PrunedNeighbours(SparseNeighbours):
     def _weigh(self, documents: np.ndarray, terms: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Cosine of a query with articles, by all the words it is searched by."""
         place, lengths = places_of(self.article_offsets, documents)
-        ends = np.cumsum(lengths)
         sought = _room("sought", len(self.terms), np.float32)
         sought[terms] = weights
         products = sought[self.article_terms[place]]
         products *= _WEIGHTS[self.article_weights[place]]
         sought[terms] = 0
-        # Differences of sums over all, since `reduceat` does not know articles without a word.
-        total = np.concatenate([[0.0], np.cumsum(products, dtype=np.float64)])
-        return (total[ends] - total[ends - lengths]).astype(np.float32)
+        # One more number, at which the last articles may begin that have no word.
+        scores = np.add.reduceat(np.append(products, np.float32(0)), np.cumsum(lengths) - lengths)
+        scores[lengths == 0] = 0
+        return scores
 
 
 class _ByArticle:
