@@ -232,10 +232,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         {"sparse": measure_recall(candidates, corpus)},
     )
     candidates.index = build_index(
-        count_words(corpus.indexed), replace(options, index="dense"), (vectors.words, vectors.matrix)
+        [count_words(corpus.indexed)], replace(options, index="dense"), (vectors.words, vectors.matrix)
     )
-    labels = [label_ids(article, corpus.vocabulary) for article in corpus.indexed]
-    fit_ranker(candidates, corpus.indexed, labels)
+    fit_ranker(candidates, corpus.indexed, corpus.vocabulary)
     speed["dense"], recall["dense"] = measure_speed(candidates, corpus), measure_recall(candidates, corpus)
     print(
         f"{len(corpus.indexed):,} articles in the index, {len(corpus.queries):,} queries; articles a second:"

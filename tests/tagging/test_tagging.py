@@ -118,7 +118,10 @@ def test_one_article_by_options(tag, tiny_tagger):
     code, out, _ = tag(*fields)
     assert code == 0 and article.descriptors[0] in out and "↳" in out
     [row] = read_jsonl(tag(*fields, "--format", "jsonl")[1])
-    assert row == {"pmid": None, "tags": tiny_tagger(ROWS[0] | {"pmid": None})}
+    expected = tiny_tagger(ROWS[0] | {"pmid": None})
+    # A model that was loaded lies elsewhere in memory, which may move the last digit of a sum.
+    assert [tag.pop("score") for tag in row["tags"]] == pytest.approx([tag.pop("score") for tag in expected])
+    assert row == {"pmid": None, "tags": expected}
 
 
 def test_search_strings(tag, articles_file, tmp_path):
