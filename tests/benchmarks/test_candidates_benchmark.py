@@ -20,7 +20,7 @@ def test_both_ways_give_the_same_masks() -> None:
     vectors = train_word_vectors((a.abstract for a in articles), dim=8, epochs=1, progress=False)
     candidates = build_candidates(articles, tiny_vocabulary(), CandidateOptions(neighbours=5))
     given = (vectors.words, vectors.matrix)
-    candidates.index = build_index(benchmark.count_words(articles), options, given)
+    candidates.index = build_index([benchmark.count_words(articles)], options, given)
     alone = benchmark.search_alone(candidates, articles)
     for ours, theirs in zip(
         benchmark.masks(candidates, queries),
