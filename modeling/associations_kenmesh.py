@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .lexicon_kenmesh import INSIDE, Hits
+from .tensors_kenmesh import id_type
 from .word_counts_kenmesh import TermCounts
 
 # The square root of a weight's size in seven bits, its sign in the eighth: small weights stay precise.
@@ -110,7 +111,7 @@ class LinearModel:
             {
                 "scales": scales.astype(np.float32),
                 "offsets": np.searchsorted(column, np.arange(width + 1)).astype(np.uint32),
-                "labels": label.astype(label_type(num_labels)),
+                "labels": label.astype(id_type(num_labels)),
                 "weights": np.round(np.sign(share) * np.sqrt(np.abs(share)) * 127).astype(np.int8),
             }
         )
@@ -288,11 +289,6 @@ class StoredPredictions:
                 rows.append(np.zeros(size))
                 rows[-1][self.labels[span]] = MOST * (self.values[span] / 255.0) ** 2
         return np.min(rows, axis=0) if rows else None
-
-
-def label_type(num_labels: int) -> type:
-    """Smallest type that holds a label."""
-    return np.uint16 if num_labels <= 1 << 16 else np.uint32
 
 
 def _unit(values: np.ndarray, rows: np.ndarray, size: int) -> np.ndarray:

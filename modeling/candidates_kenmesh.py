@@ -358,5 +358,5 @@ class KenMeSHCandidates:
             (index if kind == "index" else articles)[name] = value
         if options.index == "dense":
             return DenseNeighbours.load(index, folder), IndexedArticles(articles)
-        form = PrunedNeighbours if "article_terms" in index else SparseNeighbours
+        form = PrunedNeighbours if "article_words" in index else SparseNeighbours
         return form(index), IndexedArticles(articles)

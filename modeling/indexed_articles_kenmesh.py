@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .tensors_kenmesh import narrow
 from .word_counts_kenmesh import as_offsets, places_of
 
 # The arrays that have one number for each article.
@@ -42,7 +43,7 @@ class IndexedArticles:
                 "pmids": np.array([pmid_number(pmid) for pmid in pmids], np.uint32),
                 "hashes": hashes,
                 "years": np.array([min(max(year or 0, 0), 0xFFFF) for year in years], np.uint16),
-                "labels": flat.astype(np.uint16 if flat.max(initial=0) < 1 << 16 else np.uint32),
+                "labels": narrow(flat),
                 "offsets": np.cumsum([0, *map(len, labels)]).astype(np.uint32),
             }
         )

@@ -6,6 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from .tensors_kenmesh import id_type, narrow
 from .terms_kenmesh import hash_text
 from .text_kenmesh import normalize
 
@@ -111,10 +112,10 @@ class JournalTable:
                 "journals": np.array([numbers[int(key)] for key in keys_array], np.uint32),
                 "sizes": np.array(sizes, np.uint32),
                 "offsets": np.searchsorted(cell >> 32, np.arange(len(sizes) + 1)).astype(np.uint32),
-                "labels": given.astype(np.uint16 if given.max(initial=0) < 1 << 16 else np.uint32),
-                "counts": counts.astype(np.uint16 if counts.max(initial=0) < 1 << 16 else np.uint32),
+                "labels": narrow(given),
+                "counts": narrow(counts),
                 "names": pack_names(names),
-                "of_articles": np.array(of_articles, np.uint16 if len(sizes) < 1 << 16 else np.uint32),
+                "of_articles": np.array(of_articles, id_type(len(sizes) + 1)),
             }
         )
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .tensors_kenmesh import narrow
 from .terms_kenmesh import HashedWords, extend_hashes, fold, hash_text, hash_words, is_acronym, split_words
 from .text_kenmesh import STOP_WORDS
 
@@ -146,8 +147,8 @@ class Lexicon:
         key, counts = np.unique(np.concatenate(keys), return_counts=True)
         return Hits(key // (3 * len(self.hashes)), key // 3 % len(self.hashes), key % 3, counts)
 
-    def learn(self, parts: Iterable[tuple[Hits, np.ndarray]]) -> None:
-        """Counts over training articles how often a term occurs and how often its label is assigned then.
+    def learned(self, parts: Iterable[tuple[Hits, np.ndarray]]) -> "Lexicon":
+        """The same terms, with how often each occurs in training articles and its label is assigned then.
 
         Args:
             parts: Terms found in training articles, some articles at a time, and for each hit whether its
@@ -162,9 +163,7 @@ class Lexicon:
             for several in (0, 1):
                 group = (self.is_name == name) & ((self.lengths > 1) == several)
                 base[:, name, several] = (right[:, group].sum(1) + 1) / (found[:, group].sum(1) + 5)
-        kind = np.uint16 if found.max(initial=0) < 1 << 16 else np.uint32
-        self.tensors |= {"found": found.astype(kind), "assigned": right.astype(kind), "base": base}
-        self.found, self.assigned, self.base = (self.tensors[key] for key in ("found", "assigned", "base"))
+        return Lexicon(self.tensors | {"found": narrow(found), "assigned": narrow(right), "base": base})
 
     def precision(self, hits: Hits, own: np.ndarray, own_assigned: np.ndarray) -> np.ndarray:
         """Share of training articles with the term that carry its descriptor, smoothed, `(hits,)`.
@@ -202,10 +201,9 @@ def _arrange(hashes: np.ndarray, labels: np.ndarray, names: np.ndarray, lengths:
     named = np.bincount(group, names, minlength=1) > 0
     keep = first & ((names == 1) | ~named[group])
     size = int(keep.sum())
-    narrow = np.uint16 if labels.max(initial=0) < 1 << 16 else np.uint32
     return {
         "hashes": hashes[keep],
-        "labels": labels[keep].astype(narrow),
+        "labels": narrow(labels[keep]),
         "kinds": (names[keep] * _NAME_BIT | lengths[keep] << _WORDS_SHIFT).astype(np.uint8),
         "found": np.zeros((3, size), np.uint16),
         "assigned": np.zeros((3, size), np.uint16),

@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from .tally_kenmesh import Tally
+from .tensors_kenmesh import id_type
 from .word_counts_kenmesh import TermCounts
 
 # Postings hold the square root of a weight in one byte: fine steps for small weights, which most are.
@@ -110,7 +111,7 @@ class PostingLists:
 
     def __init__(self, frequency: np.ndarray, size: int):
         self.offsets = np.concatenate([[0], np.cumsum(frequency)])
-        self.documents = np.empty(self.offsets[-1], document_type(size))
+        self.documents = np.empty(self.offsets[-1], id_type(size))
         self.weights = np.empty(self.offsets[-1], np.uint8)
         self._next = self.offsets[:-1].copy()
 
@@ -122,11 +123,6 @@ class PostingLists:
         self.documents[place] = postings.documents[order]
         self.weights[place] = postings.weights[order]
         self._next[columns] += counts
-
-
-def document_type(size: int) -> type:
-    """Smallest type that holds the number of an article."""
-    return np.uint16 if size <= 1 << 16 else np.uint32
 
 
 def spans_of(offsets: np.ndarray, most: int = 1 << 22) -> Iterator[tuple[int, int]]:

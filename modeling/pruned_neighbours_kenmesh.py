@@ -13,8 +13,13 @@ from .word_counts_kenmesh import TermCounts, as_offsets, places_of
 PRUNED_SIZE = 150_000
 # Postings that a query reads at most, and how many times the wanted neighbours are weighed exactly.
 MOST_POSTINGS = 100_000
-SHORT_LIST = 2
-_WEIGHTS = WEIGHTS.astype(np.float32)
+SHORT_LIST = 1.5
+# More is read of a weighty word: in proportion to this power of its weight.
+WORTH_POWER = 3
+# How often an article of the short list may well be met among postings; of how many sums one tells the cut.
+_REPEATED, _SAMPLED = 4, 8
+_WEIGHT_BITS, _WEIGHT_MASK = 8, 255
+_UNIT = WEIGHTS[1]
 _local = threading.local()
 
 
@@ -49,8 +54,7 @@ class PrunedNeighbours(SparseNeighbours):
         super().__init__(tensors, max_terms)
         self.frequencies = tensors["frequency"]
         self.article_offsets = tensors["article_offsets"]
-        self.article_terms = tensors["article_terms"]
-        self.article_weights = tensors["article_weights"]
+        self.article_words = tensors["article_words"]
 
     @property
     def description(self) -> str:
@@ -76,8 +80,7 @@ class PrunedNeighbours(SparseNeighbours):
                 "documents": documents,
                 "weights": weights,
                 "article_offsets": articles.offsets,
-                "article_terms": articles.terms,
-                "article_weights": articles.weights,
+                "article_words": articles.words,
                 "size": np.array([words.size], np.int64),
             },
             max_terms,
@@ -89,21 +92,22 @@ class PrunedNeighbours(SparseNeighbours):
             here = slice(int(self.article_offsets[first]), int(self.article_offsets[last]))
             ends = self.article_offsets[first : last + 1].astype(np.int64)
             documents = np.repeat(np.arange(first, last), ends[1:] - ends[:-1])
-            yield Postings(self.article_terms[here], documents, self.article_weights[here])
+            terms, weights = _unpack(self.article_words[here])
+            yield Postings(terms, documents, weights)
 
     def frequency(self, terms: np.ndarray) -> np.ndarray:
         return self.frequencies[terms].astype(np.int64)
 
     def _holds(self, document: int, terms: np.ndarray) -> np.ndarray:
         span = slice(int(self.article_offsets[document]), int(self.article_offsets[document + 1]))
-        return np.isin(terms, self.article_terms[span])
+        return np.isin(terms, _unpack(self.article_words[span])[0])
 
     def _nearest(
         self, terms: np.ndarray, weights: np.ndarray, k: int, own: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         if not len(terms):
             return np.zeros(0, np.int64), np.zeros(0)
-        listed = self._short_list(terms, weights, SHORT_LIST * k + len(own))
+        listed = self._short_list(terms, weights, int(SHORT_LIST * k) + len(own))
         listed = np.setdiff1d(listed, own) if len(own) else listed
         return best_of(listed, self._weigh(listed, terms, weights), k)
 
@@ -124,33 +128,29 @@ class PrunedNeighbours(SparseNeighbours):
     def _short_list(self, terms: np.ndarray, weights: np.ndarray, most: int) -> np.ndarray:
         """The articles with the greatest sums of the weightiest postings, at most `most`, ascending."""
         starts = self.offsets[terms]
-        read = share_out(self.offsets[terms + 1] - starts, weights**2, MOST_POSTINGS)
+        read = share_out(self.offsets[terms + 1] - starts, weights**WORTH_POWER, MOST_POSTINGS)
         spans = [slice(*span) for span in zip(starts.tolist(), (starts + read).tolist(), strict=True)]
-        documents = np.concatenate([self.documents[span] for span in spans])
-        posted = _WEIGHTS[np.concatenate([self.weights[span] for span in spans])]
-        posted *= np.repeat(weights.astype(np.float32), read)
-        sums, last = _room("sums", self.size, np.float32), _room("last", self.size, np.int32)
+        # Of the type that NumPy looks things up by, so that it is not converted each time.
+        documents = np.concatenate([self.documents[span] for span in spans], dtype=np.intp)
+        posted = _squares(np.concatenate([self.weights[span] for span in spans]))
+        posted *= np.repeat((weights * _UNIT).astype(np.float32), read)
+        sums = _room("sums", self.size, np.float32)
         np.add.at(sums, documents, posted)
-        # Each article once: where it stands for the last time.
-        places = np.arange(len(documents), dtype=np.int32)
-        last[documents] = places
-        listed = documents[last[documents] == places]
-        totals = sums[listed]
-        sums[listed] = 0
-        if len(listed) > most:
-            listed = listed[np.argpartition(totals, len(listed) - most)[len(listed) - most :]]
-        return np.sort(listed).astype(np.int64)
+        listed = greatest(documents, sums, most)
+        sums[documents] = 0
+        return listed
 
     def _weigh(self, documents: np.ndarray, terms: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Cosine of a query with articles, by all the words it is searched by."""
         place, lengths = places_of(self.article_offsets, documents)
         sought = _room("sought", len(self.terms), np.float32)
-        sought[terms] = weights
-        products = sought[self.article_terms[place]]
-        products *= _WEIGHTS[self.article_weights[place]]
-        sought[terms] = 0
+        sought[terms] = weights * _UNIT
+        words, posted = _unpack(self.article_words.take(place))
         # One more number, at which the last articles may begin that have no word.
-        scores = np.add.reduceat(np.append(products, np.float32(0)), np.cumsum(lengths) - lengths)
+        products = np.zeros(len(place) + 1, np.float32)
+        np.multiply(_squares(posted), sought.take(words), out=products[:-1])
+        sought[terms] = 0
+        scores = np.add.reduceat(products, np.cumsum(lengths) - lengths)
         scores[lengths == 0] = 0
         return scores
 
@@ -169,19 +169,20 @@ class _ByArticle:
 
 
 class _Articles:
-    """Room for the terms of each article, filled article by article."""
+    """Room for the terms of each article and their weights, filled article by article."""
 
     def __init__(self, entries: int, terms: int, size: int):
         self.lengths = np.zeros(size, np.int64)
-        self.terms = np.empty(entries, np.uint16 if terms <= 1 << 16 else np.uint32)
-        self.weights = np.empty(entries, np.uint8)
+        self.words = np.empty(entries, np.uint32 if terms <= 1 << (32 - _WEIGHT_BITS) else np.uint64)
         self._filled = 0
 
     def add(self, postings: Postings) -> None:
         """Puts the terms of further articles behind; those of an article are together."""
         end = self._filled + len(postings.columns)
-        self.terms[self._filled : end] = postings.columns
-        self.weights[self._filled : end] = postings.weights
+        # A term and its weight are looked up together, so they lie together: half as many places to go to.
+        self.words[self._filled : end] = postings.columns
+        self.words[self._filled : end] <<= _WEIGHT_BITS
+        self.words[self._filled : end] |= postings.weights
         self._filled = end
         if len(postings.documents):
             first = int(postings.documents[0])
@@ -222,6 +223,48 @@ def share_out(lengths: np.ndarray, worth: np.ndarray, most: int) -> np.ndarray:
     first = int(np.argmax(whole + lengths[order] / worth[order] * rest > most))
     share = (most - whole[first]) / rest[first]
     return np.minimum(lengths, (share * worth).astype(np.int64))
+
+
+def _unpack(words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Terms of articles and their weights."""
+    return (words >> _WEIGHT_BITS).astype(np.intp), (words & _WEIGHT_MASK).astype(np.uint8)
+
+
+def _squares(weights: np.ndarray) -> np.ndarray:
+    """What postings weigh, but for the factor `_UNIT`: quicker than to look it up in `WEIGHTS`."""
+    roots = weights.astype(np.float32)
+    roots *= roots
+    return roots
+
+
+def greatest(documents: np.ndarray, sums: np.ndarray, most: int) -> np.ndarray:
+    """The articles with the greatest sums, at most `most`, ascending.
+
+    Args:
+        documents: The articles, each as often as a posting of it was read.
+        sums: Of all articles.
+        most: How many at most.
+    """
+    totals, rank = sums.take(documents), _REPEATED * most
+    while rank < len(documents):
+        # Some of the sums tell well enough where the cut is.
+        some = totals[::_SAMPLED]
+        least = np.partition(some, -(rank // _SAMPLED) - 1)[-(rank // _SAMPLED) - 1]
+        listed = _distinct(documents[np.flatnonzero(totals >= least)])
+        if len(listed) >= most:
+            break
+        rank *= _REPEATED
+    else:
+        listed = _distinct(documents)
+    if len(listed) > most:
+        listed = np.sort(listed[np.argpartition(sums[listed], -most)[-most:]])
+    return listed
+
+
+def _distinct(numbers: np.ndarray) -> np.ndarray:
+    """Each number once, ascending: `np.unique`, whose hashing takes several times as long here."""
+    numbers = np.sort(numbers)
+    return numbers[np.diff(numbers, prepend=-1) > 0]
 
 
 def _room(name: str, size: int, dtype: type) -> np.ndarray:

@@ -47,6 +47,16 @@ def map_tensors(path: str | os.PathLike) -> dict[str, np.ndarray]:
         ) from error
 
 
+def id_type(count: int) -> type:
+    """Smallest type that holds each number below `count`."""
+    return np.uint16 if count <= 1 << 16 else np.uint32
+
+
+def narrow(numbers: np.ndarray) -> np.ndarray:
+    """Whole numbers, none negative, of the smallest type that holds them all."""
+    return numbers.astype(id_type(int(numbers.max(initial=0)) + 1))
+
+
 def _array(data: np.ndarray, dtype: str, shape: list[int], data_offsets: list[int]) -> np.ndarray:
     start, end = data_offsets
     return data[start:end].view(_TYPES[dtype]).reshape(shape)

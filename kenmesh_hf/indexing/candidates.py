@@ -54,8 +54,9 @@ def build_candidates(
         word_vectors: Words and their vectors; the dense index needs them.
         progress: Show a bar.
     """
-    digests = list(digest_articles(articles, vocabulary, build_lexicon(vocabulary)))
-    candidates = build_tables(digests, vocabulary, options, word_vectors, progress)
+    lexicon = build_lexicon(vocabulary)
+    digests = list(digest_articles(articles, vocabulary, lexicon))
+    candidates = build_tables(digests, vocabulary, lexicon, options, word_vectors, progress)
     labelled = [article for article in articles if len(label_ids(article, vocabulary))]
     fit_ranker(candidates, labelled, vocabulary, seed)
     return candidates
@@ -64,6 +65,7 @@ def build_candidates(
 def build_tables(
     digests: Iterable[ArticleDigest],
     vocabulary: MeshVocabulary,
+    lexicon: Lexicon,
     options: CandidateOptions | None = None,
     word_vectors: WordVectors | None = None,
     progress: bool = False,
@@ -73,6 +75,7 @@ def build_tables(
     Args:
         digests: Of the training articles and no others; gone through several times.
         vocabulary: As for `build_candidates`, like the rest.
+        lexicon: Its terms, those of the digests; what each is worth is learned here.
         options: What to propose.
         word_vectors: Words and their vectors.
         progress: Show a bar.
@@ -90,8 +93,7 @@ def build_tables(
         raise InputError(f"No training article is of {options.recent} or later; choose an earlier year.")
     labels = indexed.label_lists()
     journals = JournalTable.build((names for digest in distinct for names in digest.journals), labels)
-    lexicon = build_lexicon(vocabulary)
-    lexicon.learn((digest.hits, carries(digest, lexicon, len(vocabulary))) for digest in distinct)
+    lexicon = lexicon.learned((digest.hits, carries(digest, lexicon, len(vocabulary))) for digest in distinct)
     importance = np.where(recent, _RECENT_IMPORTANCE, 1.0)
     readings = _Readings(distinct, lexicon, journals)
     # The associations first: what they need most memory for is gone again when the index is built.

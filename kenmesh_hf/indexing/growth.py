@@ -19,6 +19,7 @@ from ..modeling.lexicon_kenmesh import Hits, Lexicon
 from ..modeling.neighbours_kenmesh import SparseNeighbours
 from ..modeling.processing_kenmesh import KenMeSHProcessor
 from ..modeling.pruned_neighbours_kenmesh import grow_neighbours
+from ..modeling.tensors_kenmesh import narrow
 from ..modeling.vocabulary_kenmesh import MeshVocabulary
 from ..modeling.word_counts_kenmesh import TermCounts, hash_articles
 from ..reading import Article
@@ -125,10 +126,9 @@ def _grow_index(
 
 def _grow_lexicon(lexicon: Lexicon, hits: Hits, carried: np.ndarray) -> Lexicon:
     """Adds to the counts of each term; what is true of terms in general stays as it was learned."""
-    new = Lexicon(dict(lexicon.tensors))
-    new.learn([(hits, carried)])
+    new = lexicon.learned([(hits, carried)])
     tensors = dict(lexicon.tensors)
     for name in ("found", "assigned"):
         total = lexicon.tensors[name].astype(np.int64) + new.tensors[name]
-        tensors[name] = total.astype(np.uint16 if total.max(initial=0) < 1 << 16 else np.uint32)
+        tensors[name] = narrow(total)
     return Lexicon(tensors)

@@ -260,6 +260,7 @@ class _Preparation:
             candidates = build_tables(
                 DigestFiles(files),
                 vocabulary,
+                build_lexicon(vocabulary),
                 options.candidate_options(),
                 self._indexed_vectors(),
                 self.progress,

@@ -3,13 +3,14 @@
 import numpy as np
 import torch
 
-from ..modeling.associations_kenmesh import LinearModel, StoredPredictions, WordAssociations, label_type
+from ..modeling.associations_kenmesh import LinearModel, StoredPredictions, WordAssociations
 from ..modeling.candidates_kenmesh import KenMeSHCandidates
 from ..modeling.configuration_kenmesh import KenMeSHConfig
 from ..modeling.indexed_articles_kenmesh import IndexedArticles, LabelFrequencies
 from ..modeling.journals_kenmesh import JournalTable
 from ..modeling.lexicon_kenmesh import Lexicon
 from ..modeling.modeling_kenmesh import KenMeSHForMeSHIndexing
+from ..modeling.tensors_kenmesh import id_type
 from ..modeling.text_kenmesh import UNK_TOKEN, content_words
 from ..modeling.thresholds_kenmesh import Thresholds
 from ..training import LABEL_BUFFERS, label_inputs, label_names
@@ -53,7 +54,7 @@ def _carry_articles(articles: IndexedArticles, plan: UpdatePlan) -> IndexedArtic
     kept = labels >= 0
     cells = np.unique(owner[kept] * size + labels[kept])
     offsets = np.searchsorted(cells // size, np.arange(len(articles) + 1))
-    tensors = {"labels": (cells % size).astype(label_type(size)), "offsets": offsets.astype(np.uint32)}
+    tensors = {"labels": (cells % size).astype(id_type(size)), "offsets": offsets.astype(np.uint32)}
     return IndexedArticles(articles.tensors | tensors)
 
 
@@ -68,7 +69,7 @@ def _carry_journals(journals: JournalTable, plan: UpdatePlan) -> JournalTable:
     counts = np.minimum(counts, journals.sizes[cells // size])
     tensors = {
         "offsets": np.searchsorted(cells // size, np.arange(len(journals.sizes) + 1)).astype(np.uint32),
-        "labels": (cells % size).astype(label_type(size)),
+        "labels": (cells % size).astype(id_type(size)),
         "counts": counts.astype(journals.counts.dtype),
     }
     return JournalTable(journals.tensors | tensors)
@@ -128,7 +129,7 @@ def _carry_weights(model: LinearModel, columns: np.ndarray, plan: UpdatePlan) ->
         {
             "scales": model.tensors["scales"][columns],
             "offsets": np.searchsorted(place, np.arange(columns.sum() + 1)).astype(np.uint32),
-            "labels": labels[kept].astype(label_type(len(plan.new))),
+            "labels": labels[kept].astype(id_type(len(plan.new))),
             "weights": model.tensors["weights"][kept],
         }
     )
@@ -140,7 +141,7 @@ def _carry_predictions(stored: StoredPredictions, plan: UpdatePlan) -> dict[str,
     owner = np.repeat(np.arange(len(stored)), np.diff(stored.offsets))[labels >= 0]
     return {
         "left_out_offsets": np.searchsorted(owner, np.arange(len(stored) + 1)).astype(np.uint32),
-        "left_out_labels": labels[labels >= 0].astype(label_type(len(plan.new))),
+        "left_out_labels": labels[labels >= 0].astype(id_type(len(plan.new))),
         "left_out_values": stored.values[labels >= 0],
     }
 

@@ -63,13 +63,15 @@ def test_digests_in_files_give_the_tables_of_all_articles(tmp_path: Path):
     for start in range(0, len(ARTICLES), 25):
         files.append(tmp_path / f"{start}.safetensors")
         digest(ARTICLES[start : start + 25]).save(files[-1])
-    assert_same(build_tables(DigestFiles(files), VOCABULARY), build_candidates(ARTICLES, VOCABULARY))
+    assert_same(build_tables(DigestFiles(files), VOCABULARY, LEXICON), build_candidates(ARTICLES, VOCABULARY))
 
 
 def test_each_article_counts_once_wherever_it_comes_again():
     again = [replace(ARTICLES[3], pmid="5555"), replace(ARTICLES[4], title="Other words")]
     parts = [digest(ARTICLES[:50]), digest([*again, *ARTICLES[50:]])]
-    assert_same(build_tables(parts, VOCABULARY), build_tables([digest(ARTICLES)], VOCABULARY))
+    assert_same(
+        build_tables(parts, VOCABULARY, LEXICON), build_tables([digest(ARTICLES)], VOCABULARY, LEXICON)
+    )
 
 
 def test_some_articles_of_a_digest_are_those_articles():
@@ -84,4 +86,4 @@ def test_some_articles_of_a_digest_are_those_articles():
 def test_no_labelled_article_is_told():
     for parts in ([], [digest([])], [digest([Article(title="Nothing known of it")])]):
         with pytest.raises(InputError, match="None of the training articles carries a descriptor"):
-            build_tables(parts, VOCABULARY)
+            build_tables(parts, VOCABULARY, LEXICON)

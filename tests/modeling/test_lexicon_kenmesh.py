@@ -131,7 +131,7 @@ def test_precision_is_the_share_of_articles_that_carry_the_label(lexicon):
     titles = ["Larvae"] * 40 + ["Haemorrhage"] * 40
     hits = hits_of(lexicon, titles, [""] * 80)
     carried = (lexicon.labels[hits.terms] == LABELS["Larva"]) & (hits.articles != 0)
-    lexicon.learn([(hits, carried)])
+    lexicon = lexicon.learned([(hits, carried)])
     often, never = (hits_of(lexicon, [text], [""]) for text in ("larva", "hemorrhage"))
     nothing = np.zeros(1)
     assert lexicon.precision(often, nothing, nothing)[0] > 0.85

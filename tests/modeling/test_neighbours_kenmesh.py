@@ -13,6 +13,7 @@ from kenmesh_hf.modeling.postings_kenmesh import IDF_POWER, LENGTH_DAMPING
 from kenmesh_hf.modeling.pruned_neighbours_kenmesh import (
     PrunedNeighbours,
     build_neighbours,
+    greatest,
     grow_neighbours,
     share_out,
 )
@@ -187,6 +188,29 @@ def test_threads_search_as_one_does():
 )
 def test_reading_is_shared_out_by_worth(lengths, worth, most, read):
     assert share_out(np.array(lengths), np.array(worth, float), most).tolist() == read
+
+
+@pytest.mark.parametrize("times", [1, 3, 60])
+@pytest.mark.parametrize("most", [1, 10, 150, 300])
+def test_the_greatest_sums_are_listed_however_often_an_article_is_met(times, most):
+    """The cut is first sought where articles are met a few times; they may be met more often."""
+    rng = np.random.default_rng(times)
+    articles = rng.permutation(1000)[:200]
+    sums = np.zeros(1000, np.float32)
+    sums[articles] = rng.permutation(200) + 1
+    listed = greatest(rng.permutation(np.repeat(articles, times)), sums, most)
+    assert listed.tolist() == sorted(articles[np.argsort(-sums[articles])][:most].tolist())
+
+
+def test_more_terms_than_four_bytes_hold_are_searched_alike():
+    """Beyond 16 million terms an entry has eight bytes."""
+    index = PrunedNeighbours.build([counts_of(ARTICLES)])
+    assert index.article_words.dtype == np.uint32
+    wide = PrunedNeighbours(index.tensors | {"article_words": index.article_words.astype(np.uint64)})
+    queries, own = counts_of(ARTICLES[:9]), [np.array([number]) for number in range(9)]
+    for one, other in zip(index.search(queries, 7, own), wide.search(queries, 7, own), strict=True):
+        assert np.array_equal(one[0], other[0]) and np.array_equal(one[1], other[1])
+    assert type(grow_neighbours(wide, queries)) is PrunedNeighbours
 
 
 def test_title_words_count_twice():
