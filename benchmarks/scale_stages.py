@@ -37,6 +37,8 @@ TAGGED_AT_ONCE = 128
 # Articles whose candidates teach a network for the measures of speed what a likely label is.
 TAUGHT = 200
 TRAIN_STEPS = 20
+# A process that has not loaded its model by then was ended by the system.
+LOAD_SECONDS = 600
 
 
 def measure_prepare(
@@ -240,7 +242,7 @@ def tagging_memory(model: Path, queries: Path, most: int, processes: int) -> flo
         for worker in workers:
             worker.start()
     try:
-        barrier.wait()
+        barrier.wait(LOAD_SECONDS)
     except BrokenBarrierError:
         raise InputError(f"{model} could not be loaded; delete the folder and run again.") from None
     highest = 0

@@ -4,6 +4,8 @@ import json
 import math
 import shutil
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -220,7 +222,8 @@ def train(
     if resumed_from and _is_last(resumed_from):
         trainer.state = _take_best(model, resumed_from)
     else:
-        trainer.train(resume_from_checkpoint=resumed_from)
+        with _plain_errors():
+            trainer.train(resume_from_checkpoint=resumed_from)
     thresholds = find_thresholds(trainer, validation, len(prepared.processor.vocabulary))
     summary = _summary(trainer.state.log_history, settings, thresholds)
     summary |= {"parameters": model.num_parameters(), "seconds": round(time.perf_counter() - start, 1)}
@@ -229,6 +232,18 @@ def train(
     # Nobody leaves before the model is whole, nor before the threads that gathered scores have come to rest.
     trainer.accelerator.wait_for_everyone()
     return summary
+
+
+@contextmanager
+def _plain_errors() -> Iterator[None]:
+    """A loader's worker tells an error with its traceback; the last line of that is for people."""
+    try:
+        yield
+    except InputError as error:
+        if not str(error).startswith("Caught "):
+            raise
+        last = str(error).strip().rpartition("\n")[2]
+        raise InputError(last.partition(": ")[2]) from error
 
 
 def training_rows(prepared: PreparedDataset, options: TrainingOptions) -> RowStream:

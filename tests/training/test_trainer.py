@@ -130,6 +130,25 @@ def test_goes_on_within_an_epoch_with_other_workers(
     assert scores(summary) == scores(trained[1])
 
 
+@pytest.mark.parametrize("workers", [0, 1])
+def test_rows_damaged_while_training_are_one_sentence(
+    tiny_prepared: Path, tmp_path: Path, workers: int
+) -> None:
+    """Whoever meets them: this process, or one that loads rows for it."""
+    data = shutil.copytree(tiny_prepared, tmp_path / "data")
+    file = data / "data" / "train-00000.parquet"
+    group = pq.read_metadata(file).row_group(0)
+    columns = [group.column(number) for number in range(group.num_columns)]
+    [damaged] = [column for column in columns if column.path_in_schema.startswith("candidate_features")]
+    content = bytearray(file.read_bytes())
+    start = damaged.data_page_offset + damaged.total_compressed_size // 2
+    content[start : start + 200] = bytes(200)
+    file.write_bytes(content)
+    with pytest.raises(InputError) as told:
+        train(options_for(**QUICK, num_workers=workers), data, tmp_path / "out", **QUIET)
+    assert str(told.value).startswith(f"{file} cannot be read (") and "\n" not in str(told.value)
+
+
 def test_stops_within_an_epoch_if_told(
     tiny_prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
