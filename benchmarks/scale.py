@@ -77,7 +77,7 @@ class Scale:
     mesh: Path
     processes: int = 2
     queries: int = 750
-    compared: int = 200
+    compared: int = 100
     seed: int = 0
     prepare_options: Sequence[str] = ()
     bundled: str | None = None
@@ -287,7 +287,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add(
         "--compared",
         type=int,
-        default=200,
+        default=100,
         help="most of these that are also searched for exactly, at the largest size; default %(default)s",
     )
     add("--num-proc", type=int, default=2, help="processes of mixing and preparing; default %(default)s")

@@ -7,7 +7,7 @@ import numpy as np
 
 from .lexicon_kenmesh import INSIDE, Hits
 from .tensors_kenmesh import id_type
-from .word_counts_kenmesh import TermCounts
+from .word_counts_kenmesh import TermCounts, places_of
 
 # The square root of a weight's size in seven bits, its sign in the eighth: small weights stay precise.
 _STEPS = np.arange(256, dtype=np.uint8).view(np.int8) / 127
@@ -130,9 +130,19 @@ class LinearModel:
         predicted = np.bincount(
             labels, weights * np.repeat(values * self.scales[columns], ends - starts), size
         )
-        np.minimum(predicted, MOST, out=predicted)
-        predicted *= predicted >= LEAST
-        return predicted
+        return _bounded(predicted)
+
+    def weights_of(self, columns: np.ndarray, labels: np.ndarray, size: int) -> np.ndarray:
+        """Weights of inputs for some of `size` labels, `(inputs, labels)`."""
+        place = np.full(size, -1)
+        place[labels] = np.arange(len(labels))
+        entries, lengths = places_of(self.offsets, columns)
+        row, label = np.repeat(np.arange(len(columns)), lengths), place[self.labels[entries]]
+        wanted = np.flatnonzero(label >= 0)
+        weights = np.zeros((len(columns), len(labels)))
+        coded = self.coded[entries[wanted]]
+        weights[row[wanted], label[wanted]] = _WEIGHTS[coded] * self.scales[columns[row[wanted]]]
+        return weights
 
 
 class WordAssociations:
@@ -205,6 +215,43 @@ class WordAssociations:
         columns, values = inputs.columns[span], inputs.values[span]
         models = self._without(own) or [self.model]
         return np.min([model.predict(columns, values, size) for model in models], axis=0)
+
+    def predict_variants(
+        self,
+        given: Mapping[str, tuple[np.ndarray, np.ndarray]],
+        labels: np.ndarray,
+        size: int,
+        own: Collection[int] = (),
+    ) -> np.ndarray | None:
+        """What the words of variants of one article say about some labels, `(labels, variants)`.
+
+        Args:
+            given: By the names of `KINDS` the keys of what it has, and the amount of each in each variant.
+            labels: The labels.
+            size: Number of all labels.
+            own: As for `predict`.
+
+        Returns:
+            None if only the prediction for the article itself is known.
+        """
+        if len(own) and self.stored is not None and self.stored.least(own, size) is not None:
+            return None
+        first, columns, values = 0, [], []
+        for kind, norm in KINDS.items():
+            keys, amounts = given[kind]
+            place, known = self._find(kind, keys)
+            column = first + place[known]
+            value = amounts[known] * self.idf[column][:, None]
+            columns.append(column)
+            values.append(norm * value / np.maximum(np.sqrt((value**2).sum(0)), 1e-12))
+            first += len(self.keys[kind])
+        something = sum(value.sum(0) for value in values) > 0
+        columns.append(np.array([self.width - 1]))
+        values.append(np.full((1, len(something)), CONSTANT))
+        inputs, amounts = np.concatenate(columns), np.concatenate(values)
+        models = self._without(own) or [self.model]
+        predicted = np.min([model.weights_of(inputs, labels, size).T @ amounts for model in models], axis=0)
+        return _bounded(predicted * something)
 
     def _without(self, own: Collection[int]) -> list[LinearModel]:
         """The models that were fitted without articles; none for articles that had no part in the fit."""
@@ -289,6 +336,13 @@ class StoredPredictions:
                 rows.append(np.zeros(size))
                 rows[-1][self.labels[span]] = MOST * (self.values[span] / 255.0) ** 2
         return np.min(rows, axis=0) if rows else None
+
+
+def _bounded(predicted: np.ndarray) -> np.ndarray:
+    """Predictions between the least and the most that is kept, in their place."""
+    np.minimum(predicted, MOST, out=predicted)
+    predicted *= predicted >= LEAST
+    return predicted
 
 
 def _unit(values: np.ndarray, rows: np.ndarray, size: int) -> np.ndarray:

@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,12 @@ from .dense_neighbours_kenmesh import DenseNeighbours
 from .evidence_kenmesh import FEATURES, Evidence, LabelGraph
 from .indexed_articles_kenmesh import IndexedArticles, LabelFrequencies
 from .journals_kenmesh import Journal, JournalTable
-from .lexicon_kenmesh import Hits, Lexicon
+from .lexicon_kenmesh import Hits, Lexicon, Spans
 from .neighbours_kenmesh import SparseNeighbours
 from .proposals_kenmesh import CandidateOptions, Findings
 from .pruned_neighbours_kenmesh import PrunedNeighbours
 from .tensors_kenmesh import map_tensors, save_tensors
-from .terms_kenmesh import HashedWords, hash_words, word_spans
+from .terms_kenmesh import hash_words, word_spans
 from .word_counts_kenmesh import count_terms, hash_articles
 
 OPTIONS_FILE = "candidates.json"
@@ -37,11 +37,13 @@ class CandidateBatch:
         offsets: Where each article's candidates begin, int64 `(articles + 1,)`.
         label_ids: int32 `(candidates,)`, ascending within an article.
         features: The numbers of each candidate, float32 `(candidates, features)`.
+        findings: What the sources said about each article, if it was to be kept.
     """
 
     offsets: np.ndarray
     label_ids: np.ndarray
     features: np.ndarray
+    findings: list[Findings] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -85,7 +87,7 @@ class KenMeSHCandidates:
         self.num_labels = num_labels
         self.options = options or CandidateOptions()
         self.ranker = np.zeros(len(FEATURES) + 1, np.float32) if ranker is None else ranker
-        self._graph = LabelGraph.from_edges(edges, num_labels)
+        self.graph = LabelGraph.from_edges(edges, num_labels)
         self._recent = articles.since(self.options.recent)
         # A model shared without its index still knows how frequent each label was.
         self.frequencies = frequencies or LabelFrequencies.of(
@@ -110,6 +112,8 @@ class KenMeSHCandidates:
         abstracts: Sequence[str],
         journals: Sequence[Journal],
         pmids: Sequence[str | int | None] | None = None,
+        *,
+        keep_findings: bool = False,
     ) -> CandidateBatch:
         """Candidates of a batch of articles.
 
@@ -118,14 +122,18 @@ class KenMeSHCandidates:
             abstracts: Abstracts; may be empty.
             journals: Title, abbreviation or NLM id of each journal, or several of these; may be empty.
             pmids: PMIDs, where known.
+            keep_findings: Keep what the sources said, half a megabyte an article.
         """
+        kept: list[Findings] = []
         labels, features = [np.zeros(0, np.int32)], [np.zeros((0, len(FEATURES)), np.float32)]
         for findings in self.look_up(titles, abstracts, journals, pmids):
             found, numbers = self.weigh(findings, self.options)
             labels.append(found)
             features.append(numbers)
+            if keep_findings:
+                kept.append(findings)
         offsets = np.cumsum([*map(len, labels)])
-        return CandidateBatch(offsets, np.concatenate(labels), np.concatenate(features))
+        return CandidateBatch(offsets, np.concatenate(labels), np.concatenate(features), kept)
 
     def look_up(
         self,
@@ -156,9 +164,11 @@ class KenMeSHCandidates:
                 own_counts=own_counts,
                 prior=prior,
                 recent_prior=recent_prior,
+                near=near,
                 similarities=similarities,
                 voted=voted,
                 lengths=lengths,
+                journal=int(numbers[row]),
                 given=given,
                 given_counts=given_counts,
                 journal_size=journal_size,
@@ -169,7 +179,7 @@ class KenMeSHCandidates:
 
     def weigh(self, findings: Findings, options: CandidateOptions) -> tuple[np.ndarray, np.ndarray]:
         """The candidates of one article, ascending, and their numbers."""
-        evidence = Evidence(findings.propose(options), findings.prior, findings.recent_prior, self._graph)
+        evidence = Evidence(findings.propose(options), findings.prior, findings.recent_prior, self.graph)
         evidence.add_votes(findings.voted, findings.lengths, findings.similarities)
         evidence.add_journal(findings.given, findings.given_counts, findings.journal_size)
         hits, named = findings.hits, findings.named
@@ -228,46 +238,68 @@ class KenMeSHCandidates:
             its share of the journal's articles (`journal`, None for an unknown journal) and the term found in
             the text (`term`: text, field, start and end, None if there is none).
         """
-        words = hash_words([title]), hash_words([abstract])
-        own = self.articles.find([pmid], hash_articles(*words))
-        nearest, similarities = self.index.search(count_terms(*words), self.options.neighbours, own)[0]
-        voted, lengths = self.articles.labels_of(nearest)
-        owner = np.repeat(np.arange(len(nearest)), lengths)
-        given, counts, size = self._journal_counts(self.journals.find(journal), own[0])
-        terms = self._best_terms({"title": title, "abstract": abstract}, words)
+        [findings] = self.look_up([title], [abstract], [journal], [pmid])
+        spans = self.lexicon.find(hash_words([title, abstract]))
+        return self.tell((title, abstract), findings, spans, np.asarray(labels, np.int64), most)
+
+    def tell(
+        self, texts: tuple[str, str], findings: Findings, spans: Spans, labels: np.ndarray, most: int
+    ) -> list[dict[str, Any]]:
+        """What `explain` says, of an article that was looked up; each neighbour also has its `rank`.
+
+        Args:
+            texts: Title and abstract.
+            findings: What was found out about the article.
+            spans: The terms in its texts.
+            labels: The labels to explain.
+            most: How many neighbours are named for a label.
+        """
+        owner = np.repeat(np.arange(len(findings.near)), findings.lengths)
+        terms = self._best_terms(texts, spans, labels)
+        pmids, size = self.articles.pmids[findings.near], findings.journal_size
         reasons = []
-        for label in np.asarray(labels, np.int64).tolist():
-            carriers = [row for row in owner[voted == label] if self.articles.pmids[nearest[row]]]
+        for label in labels.tolist():
+            carriers = owner[findings.voted == label]
+            carriers = carriers[pmids[carriers] > 0][:most]
+            share = findings.given_counts[findings.given == label].sum()
             reasons.append(
                 {
                     "neighbours": [
                         {
-                            "pmid": str(self.articles.pmids[nearest[row]]),
-                            "similarity": round(float(similarities[row]), 4),
+                            "pmid": str(pmids[rank]),
+                            "similarity": round(float(findings.similarities[rank]), 4),
+                            "rank": rank,
                         }
-                        for row in carriers[:most]
+                        for rank in carriers.tolist()
                     ],
-                    "journal": float(counts[given == label].sum() / size) if size else None,
+                    "journal": float(share / size) if size else None,
                     "term": terms.get(label),
                 }
             )
         return reasons
 
     def _best_terms(
-        self, texts: dict[str, str], words: tuple[HashedWords, HashedWords]
+        self, texts: tuple[str, str], spans: Spans, labels: np.ndarray
     ) -> dict[int, dict[str, Any]]:
         """For each label named in the article its longest term, in the title before the abstract."""
         best: dict[int, dict[str, Any]] = {}
         length: dict[int, int] = {}
-        for (name, text), hashed in zip(texts.items(), words, strict=True):
-            spans = self.lexicon.find(hashed)
-            places = word_spans(text) if len(spans.terms) else []
-            for first, count, term in zip(spans.starts, spans.lengths, spans.terms, strict=True):
-                label = int(self.lexicon.labels[term])
-                if count > length.get(label, 0):
-                    start, end = places[first][0], places[first + count - 1][1]
-                    best[label] = {"text": text[start:end], "field": name, "start": start, "end": end}
-                    length[label] = int(count)
+        named = self.lexicon.labels[spans.terms]
+        chosen = np.flatnonzero(np.isin(named, labels))
+        places = [(field, *span) for field, text in enumerate(texts) for span in word_spans(text)]
+        for first, count, label in zip(
+            spans.starts[chosen], spans.lengths[chosen], named[chosen], strict=True
+        ):
+            if count > length.get(int(label), 0):
+                field, start, _ = places[first]
+                end = places[first + count - 1][2]
+                best[int(label)] = {
+                    "text": texts[field][start:end],
+                    "field": ("title", "abstract")[field],
+                    "start": start,
+                    "end": end,
+                }
+                length[int(label)] = int(count)
         return best
 
     @classmethod

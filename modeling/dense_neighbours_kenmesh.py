@@ -112,6 +112,17 @@ class DenseNeighbours:
             found.append((near[keep][:k].astype(np.int64), cosine[keep][:k].astype(np.float64)))
         return found
 
+    def similarities(
+        self, hashes: np.ndarray, counts: np.ndarray, near: np.ndarray, own: np.ndarray
+    ) -> np.ndarray:
+        """Cosines of indexed articles with variants of a query; see `SparseNeighbours.similarities`."""
+        words, variants = np.nonzero(counts.T > 0)[::-1]
+        queries = TermCounts(
+            hashes[words], counts[words, variants], np.searchsorted(variants, np.arange(counts.shape[1] + 1))
+        )
+        stored = np.stack([self.index.reconstruct(int(article)) for article in near])
+        return np.maximum(stored @ self.embed(queries).T, 0)
+
     def save_index(self, folder: str | os.PathLike) -> None:
         """Writes the FAISS index; the arrays are stored with the candidates' others."""
         need_faiss().write_index(_on_cpu(self.index), str(Path(folder) / FAISS_FILE))

@@ -1,5 +1,6 @@
 """The numbers that speak for a candidate label: votes of neighbours, journal share, terms found, prior."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -44,8 +45,34 @@ FEATURES = (
 """Names of the numbers, in their order."""
 
 ROW = {name: row for row, name in enumerate(FEATURES)}
-_VOTERS = (("vote_all", None), ("vote_50", 50), ("vote_15", 15), ("vote_5", 5))
+VOTERS = (("vote_all", None), ("vote_50", 50), ("vote_15", 15), ("vote_5", 5))
 _JOURNAL_SMOOTHING = 8.0
+
+
+def rank_number(rank: np.ndarray) -> np.ndarray:
+    """The number of a label whose nearest carrier has this rank among the neighbours, 0 for the first."""
+    return 1 / np.sqrt(1 + rank)
+
+
+def term_numbers(
+    places: np.ndarray, precisions: np.ndarray, is_name: np.ndarray, lengths: np.ndarray
+) -> dict[str, np.ndarray]:
+    """What a term says of its label; a label has the greatest of each number.
+
+    Args:
+        places: `TITLE`, `ABSTRACT` or, within a longer term, `INSIDE`.
+        precisions: Share of articles with the term there that carry its label.
+        is_name: Whether it is the name of the descriptor.
+        lengths: Number of its words.
+    """
+    free = places != INSIDE
+    return {
+        "term_title": precisions * (places == TITLE),
+        "term_abstract": precisions * (places == ABSTRACT),
+        "term_inside": precisions * ~free,
+        "term_is_name": is_name * free,
+        "term_words": lengths / 4 * free,
+    }
 
 
 class LabelGraph(NamedTuple):
@@ -67,7 +94,64 @@ class LabelGraph(NamedTuple):
         return cls(*parts)
 
 
-class Evidence:
+class Numbers:
+    """The numbers of labels, set source by source: how what a source says becomes what is learned from.
+
+    Args:
+        prior: Share of training articles that carry each label, of any shape.
+        recent_prior: The same of the recent ones alone.
+    """
+
+    def __init__(self, prior: np.ndarray, recent_prior: np.ndarray):
+        self.prior = prior
+        self.table = np.zeros((len(FEATURES), *prior.shape), np.float32)
+        self["log_prior"] = np.log(prior)
+        self["recent_log_prior"] = np.log(recent_prior)
+        self["recent_lift"] = self["recent_log_prior"] - self["log_prior"]
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self.table[ROW[name]]
+
+    def __setitem__(self, name: str, values: np.ndarray | float) -> None:
+        self.table[ROW[name]] = values
+
+    def set_votes(self, shares: Mapping[str, np.ndarray], counts: np.ndarray) -> None:
+        """Weighed shares of the votes, by the names of `VOTERS`, and how many neighbours carry the label."""
+        for name, share in shares.items():
+            self[name] = share
+        self["vote_all_log"] = np.log(self["vote_all"] + 1e-3)
+        self["vote_50_log"] = np.log(self["vote_50"] + 5e-3)
+        self["vote_15_log"] = np.log(self["vote_15"] + 1e-2)
+        self["vote_count"] = np.log1p(counts)
+        self["vote_lift"] = np.log(self["vote_all"] / self.prior + 0.02)
+
+    def set_journal(self, counts: np.ndarray, size: np.ndarray | int) -> None:
+        """How many of the journal's `size` articles carry the label; the share is smoothed."""
+        share = (counts + _JOURNAL_SMOOTHING * self.prior) / (size + _JOURNAL_SMOOTHING)
+        self["journal_share"] = share
+        self["journal_log"] = np.log(share + 1e-3)
+        self["journal_lift"] = np.log(share / self.prior)
+        self["journal_known"] = size > 0
+
+    def set_terms(self, best: Mapping[str, np.ndarray], counts: np.ndarray, found: np.ndarray | int) -> None:
+        """The greatest of each of `term_numbers` among the label's terms, how often they stand in the text,
+        and how many labels have terms in it.
+        """
+        for name, values in best.items():
+            self[name] = values
+        precision = np.clip(np.maximum(self["term_title"], self["term_abstract"]), 0.01, 0.99)
+        self["term_logit"] = np.log(precision / (1 - precision)) / 4 + 1.2
+        self["term_count"] = np.log1p(counts)
+        self["terms_found"] = np.log1p(found)
+        self["term_in_title"] = self["term_title"] > 0
+
+    def set_words(self, predicted: np.ndarray) -> None:
+        """What the words alone say about the label."""
+        self["words"] = predicted
+        self["words_log"] = np.log(np.clip(predicted, 0, 1) + 1e-2)
+
+
+class Evidence(Numbers):
     """The numbers of one article's candidates, filled source by source.
 
     Args:
@@ -78,22 +162,12 @@ class Evidence:
     """
 
     def __init__(self, labels: np.ndarray, prior: np.ndarray, recent_prior: np.ndarray, graph: LabelGraph):
+        super().__init__(prior[labels], recent_prior[labels])
         self.labels = labels
-        self.prior = prior[labels]
         self.graph = graph
-        self.table = np.zeros((len(FEATURES), len(labels)), np.float32)
         # Where each label stands among the candidates; the spare place at the end takes all others.
         self.place = np.full(len(prior), len(labels))
         self.place[labels] = np.arange(len(labels))
-        self["log_prior"] = np.log(self.prior)
-        self["recent_log_prior"] = np.log(recent_prior[labels])
-        self["recent_lift"] = self["recent_log_prior"] - self["log_prior"]
-
-    def __getitem__(self, name: str) -> np.ndarray:
-        return self.table[ROW[name]]
-
-    def __setitem__(self, name: str, values: np.ndarray | float) -> None:
-        self.table[ROW[name]] = values
 
     def _sum(self, place: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
         return np.bincount(place, weights, len(self.labels) + 1)[:-1]
@@ -116,31 +190,22 @@ class Evidence:
         place = self.place[labels]
         weights = similarities**2
         each = weights[voter]
-        for name, most in _VOTERS:
-            if len(lengths):
-                end = lengths[:most].sum()
-                self[name] = self._sum(place[:end], each[:end]) / weights[:most].sum()
-        self["vote_all_log"] = np.log(self["vote_all"] + 1e-3)
-        self["vote_50_log"] = np.log(self["vote_50"] + 5e-3)
-        self["vote_15_log"] = np.log(self["vote_15"] + 1e-2)
-        self["vote_count"] = np.log1p(self._sum(place))
-        self["vote_lift"] = np.log(self["vote_all"] / self.prior + 0.02)
+        shares = {}
+        for name, most in VOTERS if len(lengths) else ():
+            end = lengths[:most].sum()
+            shares[name] = self._sum(place[:end], each[:end]) / weights[:most].sum()
+        self.set_votes(shares, self._sum(place))
         # Assigning from far to near leaves at each label its nearest carrier.
         nearest = np.full(len(self.labels) + 1, -1)
         nearest[place[::-1]] = voter[::-1]
         voted = np.flatnonzero(nearest[:-1] >= 0)
         self["best_similarity"][voted] = similarities[nearest[voted]]
-        self["best_rank"][voted] = 1 / np.sqrt(1 + nearest[voted])
+        self["best_rank"][voted] = rank_number(nearest[voted])
         self._add_relatives("vote", self.labels, self["vote_15"])
 
     def add_journal(self, labels: np.ndarray, counts: np.ndarray, size: int) -> None:
-        """Smoothed share of each label among the journal's `size` articles."""
-        share = self._sum(self.place[labels], counts) + _JOURNAL_SMOOTHING * self.prior
-        share /= size + _JOURNAL_SMOOTHING
-        self["journal_share"] = share
-        self["journal_log"] = np.log(share + 1e-3)
-        self["journal_lift"] = np.log(share / self.prior)
-        self["journal_known"] = size > 0
+        """The labels given in the article's journal, how often each, and the number of its articles."""
+        self.set_journal(self._sum(self.place[labels], counts), size)
 
     def add_terms(
         self,
@@ -152,25 +217,16 @@ class Evidence:
         lengths: np.ndarray,
     ) -> None:
         """The most telling terms of each label, and what they say about its relatives; `(hits,)` each."""
-        for name, place in (("term_title", TITLE), ("term_abstract", ABSTRACT), ("term_inside", INSIDE)):
-            here = places == place
-            self[name] = self._greatest(labels[here], precisions[here])
-        best = np.clip(np.maximum(self["term_title"], self["term_abstract"]), 0.01, 0.99)
-        self["term_logit"] = np.log(best / (1 - best)) / 4 + 1.2
         free = places != INSIDE
-        labels, precisions = labels[free], precisions[free]
-        self["term_count"] = np.log1p(self._sum(self.place[labels], counts[free]))
-        self["terms_found"] = np.log1p(len(np.unique(labels)))
-        self["term_in_title"] = self["term_title"] > 0
-        self["term_is_name"] = self._greatest(labels, is_name[free])
-        self["term_words"] = self._greatest(labels, lengths[free] / 4)
-        self._add_relatives("term", labels, precisions)
+        values = term_numbers(places, precisions, is_name, lengths)
+        found = len(np.unique(labels[free]))
+        best = {name: self._greatest(labels, number) for name, number in values.items()}
+        self.set_terms(best, self._sum(self.place[labels[free]], counts[free]), found)
+        self._add_relatives("term", labels[free], precisions[free])
 
     def add_words(self, predicted: np.ndarray) -> None:
         """What the words alone say about each label, `(labels,)`."""
-        predicted = predicted[self.labels]
-        self["words"] = predicted
-        self["words_log"] = np.log(np.clip(predicted, 0, 1) + 1e-2)
+        self.set_words(predicted[self.labels])
 
     def _add_relatives(self, what: str, labels: np.ndarray, values: np.ndarray) -> None:
         """Gives each candidate the greatest value among its parents, and among its children."""

@@ -86,7 +86,7 @@ class Lexicon:
 
     @classmethod
     def build(cls, names: Sequence[str], entry_terms: Sequence[Sequence[str]]) -> "Lexicon":
-        """Prepares the terms of all labels; `learn` then adds what training articles tell about them."""
+        """Prepares the terms of all labels; `learned` adds what training articles tell about them."""
         phrases, acronyms, rows = [], [], []
         for label, (name, others) in enumerate(zip(names, entry_terms, strict=True)):
             for position, term in enumerate((name, *others)):

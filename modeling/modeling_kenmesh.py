@@ -311,6 +311,7 @@ class KenMeSHForMeSHIndexing(KenMeSHPreTrainedModel):
         labels: Tensor | None = None,
         attention_label_ids: Tensor | None = None,
         output_hidden_states: bool | None = None,
+        output_features: bool = False,
         **kwargs,
     ) -> KenMeSHOutput:
         """Scores every label.
@@ -326,13 +327,11 @@ class KenMeSHForMeSHIndexing(KenMeSHPreTrainedModel):
             labels: Gold label ids `(batch, gold)`, padded with -100.
             attention_label_ids: Labels whose attention over the words is returned, `(batch, chosen)`.
             output_hidden_states: Return the abstract's features at each level.
+            output_features: Return the features that were compared, too.
         """
         texts = (input_ids, attention_mask, title_input_ids, title_attention_mask)
         features = self.kenmesh(*texts, output_hidden_states=output_hidden_states, return_dict=True)
-        channels = [(features.last_hidden_state, features.text_mask.bool())]
-        if features.title_hidden_state is not None:
-            channels.insert(0, (features.title_hidden_state, features.title_mask.bool()))
-        keys = features.label_features
+        channels, keys = features.channels, features.label_features
         candidates = None if candidate_ids is None else self._candidates(candidate_ids, candidate_mask)
         if candidates is None or not self.config.mask_labels:
             logits = self._add_bias(self._score_every_label(channels, keys))
@@ -343,7 +342,8 @@ class KenMeSHForMeSHIndexing(KenMeSHPreTrainedModel):
             loss = label_loss(self.config, logits, labels, candidates)
         if attention_label_ids is not None:
             attentions = self._attentions(channels, keys, attention_label_ids)
-        return KenMeSHOutput(loss, logits, features.hidden_states, attentions)
+        shown = features if output_features else None
+        return KenMeSHOutput(loss, logits, features.hidden_states, attentions, shown)
 
     def _candidates(self, candidate_ids: Tensor, candidate_mask: Tensor | None) -> tuple[Tensor, Tensor]:
         """Ids that are all labels, whatever stood at padding, and which of them are real."""
@@ -370,14 +370,22 @@ class KenMeSHForMeSHIndexing(KenMeSHPreTrainedModel):
             others, candidate_keys = ScoreAndGatherLabels.apply(keys, means.to(keys.dtype), candidate_ids)
             others = self._add_bias(others)
         scores = add_all(attended_score(states, mask, candidate_keys) for states, mask in channels)
-        if self.evidence is not None:
-            scores = self.evidence(scores, candidate_features)
-        if self.label_bias is not None:
-            scores = scores + self.label_bias[candidate_ids]
+        scores = self.fuse(scores, candidate_ids, candidate_features)
         # Padding is written to a column past the last label, which is then cut off.
         columns = candidate_ids.masked_fill(~candidate_mask, self.config.num_labels)
         scores = scores.to(others.dtype)
         return F.pad(others, (0, 1)).scatter_(1, columns, scores)[:, : self.config.num_labels]
+
+    def fuse(
+        self, scores: Tensor, label_ids: Tensor, features: Tensor | None, candidates: bool = True
+    ) -> Tensor:
+        """Logits of labels: what the network says of each, its numbers `(…, features)`, and its bias.
+
+        Labels that are no candidates have no numbers.
+        """
+        if self.evidence is not None and candidates:
+            scores = self.evidence(scores, features)
+        return scores if self.label_bias is None else scores + self.label_bias[label_ids]
 
     def _add_bias(self, logits: Tensor) -> Tensor:
         return logits if self.label_bias is None else logits + self.label_bias

@@ -16,7 +16,7 @@ from .postings_kenmesh import (
     spans_of,
     weigh_terms,
 )
-from .word_counts_kenmesh import TermCounts, as_offsets
+from .word_counts_kenmesh import TermCounts, amounts_of, as_offsets
 
 
 class SparseNeighbours:
@@ -115,6 +115,49 @@ class SparseNeighbours:
         queries = zip(self._queries(counts, exclude), exclude, strict=True)
         return [self._nearest(terms, weights, k, own) for (terms, weights), own in queries]
 
+    def similarities(
+        self, hashes: np.ndarray, counts: np.ndarray, near: np.ndarray, own: np.ndarray
+    ) -> np.ndarray:
+        """Cosines of indexed articles with variants of a query, `(near, variants)`.
+
+        Args:
+            hashes: The query's words, ascending.
+            counts: How often each variant has them, `(words, variants)`; the first is the query as it is, by
+                whose heaviest words all are compared.
+            near: The indexed articles.
+            own: Those that are the query itself.
+        """
+        place, known = find_terms(hashes, self.terms)
+        place, counts = place[known], counts[known]
+        times = amounts_of(counts)
+        terms, weights = self._query(place, times[:, 0], own)
+        share = times / times[:, :1]
+        squares = (times[:, :1] * self.idf[place][:, None] * share) ** 2
+        length = np.sqrt(squares.sum(0) / max(squares[:, 0].sum(), 1e-12))
+        variants = weights[:, None] * share[np.searchsorted(place, terms)] / np.maximum(length, 1e-12)
+        return self._weights_at(near, terms) @ variants.astype(np.float32)
+
+    def _postings(self, terms: np.ndarray) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
+        """Articles and weights of all postings of some terms, and how many each term has."""
+        starts, ends = self.offsets[terms], self.offsets[terms + 1]
+        spans = [slice(*span) for span in zip(starts.tolist(), ends.tolist(), strict=True)]
+        parts = ([array[span] for span in spans] for array in (self.documents, self.weights))
+        documents, weights = map(np.concatenate, parts)
+        return (documents, weights), ends - starts
+
+    def _weights_at(self, documents: np.ndarray, terms: np.ndarray) -> np.ndarray:
+        """Weights of terms in indexed articles, `(documents, terms)`."""
+        place = np.full(self.size, -1, np.int32)
+        place[documents] = np.arange(len(documents))
+        weights = np.zeros((len(documents), len(terms)), np.float32)
+        if len(terms):
+            (posted, coded), lengths = self._postings(terms)
+            row = place.take(posted)
+            found = np.flatnonzero(row >= 0)
+            column = np.searchsorted(np.cumsum(lengths), found, "right")
+            weights[row[found], column] = WEIGHTS[coded[found]]
+        return weights
+
     # What is nearest by definition, whatever a larger index leaves out.
     exact_search = search
 
@@ -165,11 +208,8 @@ class SparseNeighbours:
     ) -> tuple[np.ndarray, np.ndarray]:
         if not len(terms):
             return np.zeros(0, np.int64), np.zeros(0)
-        starts, ends = self.offsets[terms], self.offsets[terms + 1]
-        spans = [slice(*span) for span in zip(starts.tolist(), ends.tolist(), strict=True)]
-        documents = np.concatenate([self.documents[span] for span in spans])
-        posted = WEIGHTS[np.concatenate([self.weights[span] for span in spans])]
-        scores = np.bincount(documents, posted * np.repeat(weights, ends - starts), self.size)
+        (documents, posted), lengths = self._postings(terms)
+        scores = np.bincount(documents, WEIGHTS[posted] * np.repeat(weights, lengths), self.size)
         scores[own] = 0
         # Selecting among thousands of equal zeros is slower than everything above, so they go first.
         found = np.flatnonzero(scores > 0)

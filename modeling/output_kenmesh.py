@@ -26,6 +26,12 @@ class KenMeSHModelOutput(ModelOutput):
     title_mask: Tensor | None = None
     hidden_states: tuple[Tensor, ...] | None = None
 
+    @property
+    def channels(self) -> list[tuple[Tensor, Tensor]]:
+        """Features and mask of each text compared with labels: the title, if any, and the abstract."""
+        texts = [(self.title_hidden_state, self.title_mask), (self.last_hidden_state, self.text_mask)]
+        return [(states, mask.bool()) for states, mask in texts if states is not None and mask is not None]
+
 
 @dataclass
 class KenMeSHOutput(ModelOutput):
@@ -37,12 +43,14 @@ class KenMeSHOutput(ModelOutput):
         hidden_states: As in `KenMeSHModelOutput`.
         attentions: Attention over the words of the title and of the abstract, each `(batch, chosen labels,
             text)`, for the labels asked for with `attention_label_ids`.
+        features: Document and label features, when asked for.
     """
 
     loss: Tensor | None = None
     logits: Tensor | None = None
     hidden_states: tuple[Tensor, ...] | None = None
     attentions: tuple[Tensor, ...] | None = None
+    features: KenMeSHModelOutput | None = None
 
 
 __all__ = ["KenMeSHModelOutput", "KenMeSHOutput"]

@@ -3,15 +3,16 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import islice
 from typing import Any
 
 import numpy as np
-import torch
 from transformers import Pipeline
 
 from .modeling_kenmesh import UNSCORED, KenMeSHForMeSHIndexing
 from .processing_kenmesh import KenMeSHProcessor, as_journal, as_text, pad_batch
+from .reasons_kenmesh import Reasons
 
 FIELDS = ("title", "abstract", "journal", "pmid")
 # Articles are sorted by length within this many batches: little padding, and still a constant memory.
@@ -153,19 +154,28 @@ class MeSHIndexingPipeline(Pipeline):
     def _tag_all(
         self, inputs: Iterable[Any], size: int, least: np.ndarray, choice: dict[str, Any]
     ) -> Iterator[list[dict[str, Any]]]:
-        def finish(batch: dict[str, Any]) -> list[list[dict[str, Any]]]:
-            return self.postprocess(self.forward(batch), least=least, **choice)
+        evidence = choice.get("evidence", False)
 
-        articles = map(as_article, inputs)
-        for _, tags in map_by_length(articles, size, _length, self.preprocess, finish):
+        def finish(batch: dict[str, Any]) -> list[list[dict[str, Any]]]:
+            return self.postprocess(self.forward(batch, evidence=evidence), least=least, **choice)
+
+        articles, prepare = map(as_article, inputs), partial(self.preprocess, evidence=evidence)
+        for _, tags in map_by_length(articles, size, _length, prepare, finish):
             yield tags
 
-    def preprocess(self, articles: list[dict[str, Any]]) -> dict[str, Any]:  # type: ignore[override]
+    def preprocess(  # type: ignore[override]
+        self, articles: list[dict[str, Any]], evidence: bool = False
+    ) -> dict[str, Any]:
         fields = {field: [article[field] for article in articles] for field in FIELDS}
-        return {"articles": articles, "inputs": pad_batch(self.processor.encode(**fields))}
+        rows = self.processor.encode(**fields, keep_findings=evidence)
+        findings = [row.get("findings") for row in rows]
+        return {"articles": articles, "inputs": pad_batch(rows), "findings": findings}
 
-    def _forward(self, batch: dict[str, Any]) -> dict[str, Any]:  # type: ignore[override]
-        return batch | {"logits": self.model(**batch["inputs"]).logits}
+    def _forward(self, batch: dict[str, Any], evidence: bool = False) -> dict[str, Any]:  # type: ignore[override]
+        output = self.model(**batch["inputs"], output_features=evidence)
+        shown = output.features
+        compared = {"channels": shown.channels, "keys": shown.label_features} if evidence else {}
+        return batch | {"logits": output.logits} | compared
 
     def postprocess(  # type: ignore[override]
         self,
@@ -182,7 +192,14 @@ class MeSHIndexingPipeline(Pipeline):
         chosen = [choose_labels(*row, least, top_k) for row in rows]
         tags = [[self._tag(label, score) for label, score in zip(*row, strict=True)] for row in chosen]
         if evidence:
-            self._add_evidence(outputs, tags, [labels for labels, _ in chosen], evidence_words)
+            reasons = Reasons(self.model, self.processor, evidence_words)
+            labels = [labels for labels, _ in chosen]
+            why = reasons(
+                outputs["articles"], outputs["findings"], labels, outputs["channels"], outputs["keys"]
+            )
+            for row, told in zip(tags, why, strict=True):
+                for tag, reason in zip(row, told, strict=True):
+                    tag["evidence"] = reason
         return tags
 
     def least_scores(self, choice: Mapping[str, Any]) -> np.ndarray:
@@ -229,55 +246,6 @@ class MeSHIndexingPipeline(Pipeline):
             "tree_numbers": list(vocabulary.tree_numbers[label]),
         }
 
-    def _add_evidence(
-        self,
-        outputs: dict[str, Any],
-        tags: list[list[dict[str, Any]]],
-        labels: list[np.ndarray],
-        words: int,
-    ):
-        most = max(map(len, labels))
-        if not most:
-            return
-        asked = torch.zeros(len(labels), most, dtype=torch.long)
-        for row, found in zip(asked, labels, strict=True):
-            row[: len(found)] = torch.from_numpy(found)
-        with torch.inference_mode():
-            inputs = self._ensure_tensor_on_device(outputs["inputs"], self.device)
-            attentions = self.model(**inputs, attention_label_ids=asked.to(self.device)).attentions
-        attention = torch.cat(attentions, dim=-1).float().numpy(force=True)
-        title_width = outputs["inputs"]["title_input_ids"].shape[1]
-        for article, row, found, weights in zip(outputs["articles"], tags, labels, attention, strict=True):
-            places = self._word_places(article, title_width, attention.shape[-1])
-            reasons = self._reasons(article, found)
-            for tag, reason, weight in zip(row, reasons, weights, strict=False):
-                tag["evidence"] = {"words": strongest_words(article, places, weight, words)} | reason
-
-    def _word_places(
-        self, article: dict[str, Any], title_width: int, width: int
-    ) -> list[tuple[str, int, int] | None]:
-        """Field and character span of each attended position; None at padding."""
-        processor = self.processor
-        limits = {"title": processor.max_title_tokens, "abstract": processor.max_abstract_tokens}
-        found = {
-            field: [
-                (field, start, end)
-                for start, end in processor.tokenizer(article[field], return_offsets_mapping=True)[
-                    "offset_mapping"
-                ][:limit]
-            ]
-            for field, limit in limits.items()
-        }
-        # Read as two channels, the abstract begins after the padded title; as one text, after its last word.
-        gap = title_width - len(found["title"]) if self.model.config.two_channels else 0
-        places = [*found["title"], *[None] * gap, *found["abstract"]]
-        return places + [None] * (width - len(places))
-
-    def _reasons(self, article: dict[str, Any], labels: np.ndarray) -> list[dict[str, Any]]:
-        if self.processor.candidates is None:
-            return [{"neighbours": [], "journal": None, "term": None} for _ in labels]
-        return self.processor.candidates.explain(**article, labels=labels)
-
     def save_pretrained(self, save_directory: str | os.PathLike, **kwargs):
         """Saves the model and everything of the processor: a folder that can be loaded or pushed as it is."""
         self.model.save_pretrained(save_directory, **kwargs)
@@ -295,21 +263,6 @@ def choose_labels(
     labels = np.flatnonzero((scores >= least) & (logits > UNSCORED / 2))
     labels = labels[np.argsort(-logits[labels], kind="stable")][:top_k]
     return labels, scores[labels]
-
-
-def strongest_words(
-    article: dict[str, Any], places: list[tuple[str, int, int] | None], weights: np.ndarray, most: int
-) -> list[dict[str, Any]]:
-    """The words a label attends to most, each with where it stands and its share of its field's attention."""
-    words = []
-    for position in np.argsort(-weights, kind="stable")[:most]:
-        if places[position] is None or weights[position] <= 0:
-            continue
-        field, start, end = places[position]
-        word = article[field][start:end]
-        weight = float(weights[position])
-        words.append({"word": word, "field": field, "start": start, "end": end, "weight": weight})
-    return words
 
 
 __all__ = ["MeSHIndexingPipeline"]

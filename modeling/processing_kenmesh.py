@@ -159,9 +159,17 @@ class KenMeSHProcessor(ProcessorMixin):
         )
 
     def encode(
-        self, title: Texts = None, abstract: Texts = None, journal: Journals = None, pmid: Texts = None
+        self,
+        title: Texts = None,
+        abstract: Texts = None,
+        journal: Journals = None,
+        pmid: Texts = None,
+        keep_findings: bool = False,
     ) -> list[dict[str, Any]]:
-        """Encoded articles, not yet padded; see `__call__`."""
+        """Encoded articles, not yet padded; see `__call__`.
+
+        With `keep_findings` each has what the sources of candidates said about it, by which `Reasons` go.
+        """
         fields = align_fields(title=title, abstract=abstract, journal=journal, pmid=pmid)
         titles, abstracts, pmids = (
             list(map(as_text, fields[name])) for name in ("title", "abstract", "pmid")
@@ -177,9 +185,12 @@ class KenMeSHProcessor(ProcessorMixin):
         if self._candidates is None:
             logger.warning_once("This processor proposes no candidates: every label is attended, slowly.")
             return rows
-        found = self._candidates(titles, abstracts, list(map(as_journal, fields["journal"])), pmids)
+        journals = list(map(as_journal, fields["journal"]))
+        found = self._candidates(titles, abstracts, journals, pmids, keep_findings=keep_findings)
         for position, row in enumerate(rows):
             row["candidate_ids"], row["candidate_features"] = found.row(position)
+            if keep_findings:
+                row["findings"] = found.findings[position]
         return rows
 
     def __call__(

@@ -1,7 +1,6 @@
 """What is found out about an article before its labels are weighed, and which labels that proposes."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -51,7 +50,8 @@ class CandidateOptions:
                 raise ValueError(f"`{name}` is {value}; it must be at least 1{either}.")
 
 
-class Findings(NamedTuple):
+@dataclass(frozen=True)
+class Findings:
     """What the sources say about one article, the article itself taken out of each.
 
     Attributes:
@@ -59,10 +59,12 @@ class Findings(NamedTuple):
         own_counts: How many of them carry each label, `(labels,)`.
         prior: Share of the other training articles that carry each label, `(labels,)`.
         recent_prior: The same of the recent ones alone, `(labels,)`.
-        similarities: Cosine of each neighbour, nearest first, `(neighbours,)`.
+        near: The neighbours, nearest first, `(neighbours,)`.
+        similarities: Cosine of each, `(neighbours,)`.
         voted: Labels of the neighbours, one neighbour after the other.
         lengths: How many labels each neighbour has, `(neighbours,)`.
-        given: Labels given in the article's journal.
+        journal: Number of the article's journal, -1 if it is unknown.
+        given: Labels given in it.
         given_counts: How often each was given there.
         journal_size: Articles of the journal.
         hits: Terms found in the text.
@@ -74,9 +76,11 @@ class Findings(NamedTuple):
     own_counts: np.ndarray
     prior: np.ndarray
     recent_prior: np.ndarray
+    near: np.ndarray
     similarities: np.ndarray
     voted: np.ndarray
     lengths: np.ndarray
+    journal: int
     given: np.ndarray
     given_counts: np.ndarray
     journal_size: int

@@ -108,8 +108,19 @@ class PrunedNeighbours(SparseNeighbours):
         if not len(terms):
             return np.zeros(0, np.int64), np.zeros(0)
         listed = self._short_list(terms, weights, int(SHORT_LIST * k) + len(own))
-        listed = np.setdiff1d(listed, own) if len(own) else listed
+        listed = listed[np.isin(listed, own, invert=True)] if len(own) else listed
         return best_of(listed, self._weigh(listed, terms, weights), k)
+
+    def _weights_at(self, documents: np.ndarray, terms: np.ndarray) -> np.ndarray:
+        column = _room("column", len(self.terms), np.int32)
+        column[terms] = np.arange(1, len(terms) + 1)
+        place, lengths = places_of(self.article_offsets, documents)
+        words, posted = _unpack(self.article_words.take(place))
+        # The first column is of all other words.
+        weights = np.zeros((len(documents), len(terms) + 1), np.float32)
+        weights[np.repeat(np.arange(len(documents)), lengths), column.take(words)] = _squares(posted) * _UNIT
+        column[terms] = 0
+        return weights[:, 1:]
 
     def exact_search(
         self, counts: TermCounts, k: int, exclude: Sequence[np.ndarray]
@@ -180,9 +191,8 @@ class _Articles:
         """Puts the terms of further articles behind; those of an article are together."""
         end = self._filled + len(postings.columns)
         # A term and its weight are looked up together, so they lie together: half as many places to go to.
-        self.words[self._filled : end] = postings.columns
-        self.words[self._filled : end] <<= _WEIGHT_BITS
-        self.words[self._filled : end] |= postings.weights
+        words = postings.columns.astype(self.words.dtype) << _WEIGHT_BITS
+        self.words[self._filled : end] = words | postings.weights
         self._filled = end
         if len(postings.documents):
             first = int(postings.documents[0])

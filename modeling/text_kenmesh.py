@@ -86,6 +86,14 @@ def content_words(text: str) -> list[str]:
     return [word for word in _WORD.findall(normalize(text)) if len(word) > 1 and word not in STOP_WORDS]
 
 
+def content_spans(text: str) -> list[tuple[int, int]] | None:
+    """Where the words of `content_words` stand; None if they were normalised, which moves characters."""
+    if not text.isascii():
+        return None
+    found = _ASCII_WORD.finditer(text.lower())
+    return [match.span() for match in found if match[0] not in _DROPPED]
+
+
 def encode_words(
     texts: Iterable[str], vocab: Mapping[str, int], max_length: int | None = None
 ) -> list[list[int]]:

@@ -54,6 +54,14 @@ def count_terms(titles: HashedWords, abstracts: HashedWords | None = None) -> Te
     return TermCounts(value[starts], counts, offsets)
 
 
+def amounts_of(counts: np.ndarray) -> np.ndarray:
+    """What words that stand so often, in whole numbers, amount to; many logarithms would take long."""
+    numbers = counts.astype(np.intp)
+    table = np.zeros(int(numbers.max(initial=0)) + 1)
+    table[1:] = 1 + np.log(np.arange(1, len(table)))
+    return table[numbers]
+
+
 def hash_articles(titles: HashedWords, abstracts: HashedWords) -> np.ndarray:
     """Hash of each article's words in their order, blind to case, punctuation and spacing, `(articles,)`."""
     total = np.zeros(len(titles.offsets) - 1, np.uint64)

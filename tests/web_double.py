@@ -105,15 +105,27 @@ def _evidence(hits, article):
         {"field": field, "start": match.start(), "end": match.end(), "text": match[0]}
         for field, match in hits
     ]
-    words = [
-        {"word": place["text"], "weight": 0.5 / number}
-        | {key: place[key] for key in ("field", "start", "end")}
-        for number, place in enumerate(places, 1)
+    # Each word once, wherever it stands, as the model gives them.
+    found: dict[str, dict] = {}
+    for place in places:
+        spot = {key: place[key] for key in ("field", "start", "end")}
+        word = found.setdefault(place["text"].lower(), {"word": place["text"], "also": []} | spot)
+        if spot["start"] != word["start"] or spot["field"] != word["field"]:
+            word["also"].append(spot)
+    words = [word | {"weight": 0.5 / number} for number, word in enumerate(found.values(), 1)]
+    neighbours = [
+        {"pmid": "31452104", "similarity": 0.41, "weight": 0.03},
+        {"pmid": "29146535", "similarity": 0.37, "weight": -0.01},
     ]
-    neighbours = [{"pmid": "31452104", "similarity": 0.41}, {"pmid": "29146535", "similarity": 0.37}]
     return {
         "words": words,
+        "against": [{"word": "trial", "weight": -0.07, "field": "title", "start": 0, "end": 1}]
+        if hits
+        else [],
         "neighbours": neighbours if hits else [],
         "journal": 0.31 if article["journal"] else None,
+        "journal_weight": 0.05,
         "term": places[0] if places else None,
+        "all_words": sum(word["weight"] for word in words),
+        "without_text": 0.1,
     }

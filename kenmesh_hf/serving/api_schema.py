@@ -50,39 +50,47 @@ class TagManyRequest(TagOptions):
     articles: list[ArticleFields]
 
 
-class Word(BaseModel):
-    """A word that the model looked at, where it stands, and its share of the attention."""
+class TextPlace(BaseModel):
+    """Where something stands in the text, in characters."""
 
-    word: str
     field: Literal["title", "abstract"]
     start: int
     end: int
+
+
+class Word(TextPlace):
+    """A word, where it stands first, and what the score loses if it is taken out wherever it stands."""
+
+    word: str
     weight: float
+    also: list[TextPlace] = Field(default=[], description="Its other places.")
 
 
 class Neighbour(BaseModel):
-    """A similar article that has the tag."""
+    """A similar article that has the tag, and what the score loses without it."""
 
     pmid: str
     similarity: float
+    weight: float = 0.0
 
 
-class Term(BaseModel):
+class Term(TextPlace):
     """A name of the descriptor found in the text."""
 
     text: str
-    field: Literal["title", "abstract"]
-    start: int
-    end: int
 
 
 class Evidence(BaseModel):
-    """What a tag rests on."""
+    """What a tag rests on. A weight is the score less what it would be without that."""
 
-    words: list[Word]
+    words: list[Word] = Field(description="What speaks for the tag, strongest first.")
+    against: list[Word] = Field(default=[], description="What speaks against it, strongest first.")
     neighbours: list[Neighbour]
     journal: float | None = Field(description="Share of the journal's articles that have the tag.")
+    journal_weight: float = Field(default=0.0, description="What the score loses without the journal.")
     term: Term | None
+    all_words: float = Field(default=0.0, description="Sum of the weights of all words.")
+    without_text: float = Field(default=0.0, description="Score without any word of title and abstract.")
 
 
 class Tag(BaseModel):

@@ -25,19 +25,27 @@ def tag_lines(article: Article, tags: Sequence[Mapping[str, Any]], width: int | 
 
 
 def evidence_text(evidence: Mapping[str, Any]) -> str:
-    """Why a tag was given, in one line."""
+    """Why a tag was given, in one line; a number is what the score would lose without that."""
     reasons = []
     if evidence.get("term"):
         reasons.append(f"“{evidence['term']['text']}” in the {evidence['term']['field']}")
+    for name in ("words", "against"):
+        if words := evidence.get(name):
+            reasons.append(
+                f"{name} " + ", ".join(_weighed(word["word"], word["weight"]) for word in words[:4])
+            )
     if evidence.get("neighbours"):
-        pmids = ", ".join(str(neighbour["pmid"]) for neighbour in evidence["neighbours"][:3])
+        pmids = ", ".join(_weighed(near["pmid"], near["weight"]) for near in evidence["neighbours"][:3])
         more = "…" if len(evidence["neighbours"]) > 3 else ""
         reasons.append(f"similar articles {pmids}{more}")
     if evidence.get("journal"):
-        reasons.append(f"{evidence['journal']:.0%} of the journal")
-    if evidence.get("words"):
-        reasons.append("words " + ", ".join(word["word"] for word in evidence["words"][:4]))
+        reasons.append(_weighed(f"{evidence['journal']:.0%} of the journal", evidence["journal_weight"]))
     return " · ".join(reasons) or "the text as a whole"
+
+
+def _weighed(text: str, weight: float) -> str:
+    """A reason with its weight, unless that would be written as nothing."""
+    return f"{text} {weight:.2f}" if abs(weight) >= 0.005 else text
 
 
 def _cut(text: str, width: int) -> str:

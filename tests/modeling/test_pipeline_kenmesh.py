@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from datasets import Dataset
-from tiny_model import UNSEEN, build_tagger
+from tiny_model import UNSEEN
 from transformers import AutoModel, AutoProcessor, pipeline
 from transformers.pipelines.pt_utils import KeyDataset
 
@@ -175,12 +175,16 @@ def test_evidence_says_why(tiny_tagger):
         assert [(tag["ui"], tag["name"]) for tag in tags] == [(tag["ui"], tag["name"]) for tag in plain]
         for tag in tags:
             evidence = tag["evidence"]
-            assert set(evidence) == {"words", "neighbours", "journal", "term"}
+            assert set(evidence) == {
+                *("words", "against", "neighbours", "journal", "journal_weight", "term"),
+                *("all_words", "without_text"),
+            }
             assert 0 < len(evidence["words"]) <= 5
             for word in evidence["words"]:
                 assert row[word["field"]][word["start"] : word["end"]] == word["word"]
-                assert 0 < word["weight"] <= 1
+                assert 0 < word["weight"] <= tag["score"]
             assert all(neighbour["pmid"].isdecimal() for neighbour in evidence["neighbours"])
+            assert all(abs(neighbour["weight"]) < 1 for neighbour in evidence["neighbours"])
             assert (evidence["journal"] is None) == (row["journal"] is None)
             if evidence["term"]:
                 term = evidence["term"]
@@ -201,27 +205,13 @@ def test_evidence_names_the_matched_term(tiny_tagger):
 
 def test_words_have_their_places_in_odd_text(tiny_tagger):
     name = tiny_tagger.processor.vocabulary.names[5]
-    text = f"ﬁrst  “Lileke”\u00a0and β-lirabe; {name.upper()}\u200b\n\tlike½ lirabe"
-    [tag] = tiny_tagger({"abstract": text}, top_k=1, evidence=True, evidence_words=50)
-    words = tag["evidence"]["words"]
-    assert {"Lileke", "lirabe", *name.upper().split()} <= {word["word"] for word in words}
+    text = f"ﬁrst  “Lileke”\u00a0and β-lirabe; {name.upper()}\u200b\n\tlike½ {name.lower()}"
+    tags = tiny_tagger({"abstract": text}, top_k=9, evidence=True, evidence_words=50)
+    words = [word for tag in tags for word in tag["evidence"]["words"] + tag["evidence"]["against"]]
+    named = {word["word"]: word for word in words}
     assert all(text[word["start"] : word["end"]] == word["word"] for word in words)
-
-
-def test_words_are_found_when_title_and_abstract_are_one_text():
-    tagger = build_tagger(two_channels=False)
-    weights = {}
-    for size in (1, 8):
-        for number, tags in enumerate(tagger(ROWS[:8], evidence=True, evidence_words=100, batch_size=size)):
-            words = tags[0]["evidence"]["words"]
-            assert all(
-                ROWS[number][word["field"]][word["start"] : word["end"]] == word["word"] for word in words
-            )
-            assert sum(word["weight"] for word in words) == pytest.approx(1, abs=1e-4)
-            key = number, size
-            weights[key] = {(word["field"], word["start"]): word["weight"] for word in words}
-    for number in range(8):
-        assert weights[number, 1] == pytest.approx(weights[number, 8], abs=1e-5)
+    for part in name.upper().split():
+        assert [text[place["start"] : place["end"]] for place in named[part]["also"]] == [part.lower()]
 
 
 def test_evidence_without_tags_or_index(tiny_tagger):
@@ -229,7 +219,8 @@ def test_evidence_without_tags_or_index(tiny_tagger):
     bare = KenMeSHProcessor(tiny_tagger.processor.tokenizer, vocabulary=tiny_tagger.processor.vocabulary)
     [tag] = MeSHIndexingPipeline(model=tiny_tagger.model, processor=bare)(ROW, top_k=1, evidence=True)
     assert tag["evidence"]["words"]
-    assert tag["evidence"] | {"words": []} == {"words": [], "neighbours": [], "journal": None, "term": None}
+    nothing = {"neighbours": [], "journal": None, "journal_weight": 0.0, "term": None}
+    assert {name: tag["evidence"][name] for name in nothing} == nothing
 
 
 def test_without_thresholds_half_is_the_cut(tiny_tagger):

@@ -153,7 +153,9 @@ def test_a_clicked_tag_shows_what_it_rests_on(tagged):
     wait_until(lambda: "C14.907.489" in tagged.text("#why-D006973"))
     why = tagged.text("#why-D006973")
     assert "“hypertension” in the title" in why and "31452104" in why
-    assert "31% of the articles of Journal of hypertension" in why
+    assert "31% of the articles of Journal of hypertension have it 0.05" in why
+    # What the score would lose without each: a word, a word against it, a similar article.
+    assert "hypertension 0.50" in why and "trial −0.07" in why and "31452104 0.03" in why
     assert "Cardiovascular Diseases" in why and "Vascular Diseases" in why
     link = tagged.one("#why-D006973 a").get_attribute("href")
     assert link == "https://pubmed.ncbi.nlm.nih.gov/31452104/"
@@ -165,14 +167,14 @@ def test_a_clicked_tag_shows_what_it_rests_on(tagged):
 
 
 def test_stronger_words_are_darker(page):
-    page.tag(abstract="Hypertension, hypertension and hypertension.", title="")
+    page.tag(abstract="Injury, wound and, again, injury; trauma.", title="")
     wait_until(page.tags)
-    page.one("#tag-D006973").click()
+    page.one("#tag-D014947").click()
     shades = [
         float(page.run("return arguments[0].style.getPropertyValue('--shade')", mark))
         for mark in page.all("#reading mark")
     ]
-    assert shades == [1.0, 0.5, 0.333]
+    assert shades == [1.0, 0.5, 1.0, 0.333]
 
 
 def test_threshold_presets_and_check_tags_answer_at_once(tagged):

@@ -25,14 +25,19 @@ def test_long_lines_are_cut_and_missing_things_said():
 
 def test_reasons_in_one_line():
     evidence = {
-        "words": [{"word": f"w{number}"} for number in range(6)],
-        "neighbours": [{"pmid": str(number)} for number in range(5)],
+        "words": [{"word": f"w{number}", "weight": 0.4 / 4**number} for number in range(6)],
+        "against": [{"word": "rats", "weight": -0.12}],
+        "neighbours": [{"pmid": str(number), "weight": 0.01} for number in range(5)],
         "journal": 0.314,
+        "journal_weight": 0.027,
         "term": {"text": "human beings", "field": "title"},
     }
     assert evidence_text(evidence) == (
-        "“human beings” in the title · similar articles 0, 1, 2… · 31% of the journal · words w0, w1, w2, w3"
+        "“human beings” in the title · words w0 0.40, w1 0.10, w2 0.03, w3 0.01 · against rats -0.12 · "
+        "similar articles 0 0.01, 1 0.01, 2 0.01… · 31% of the journal 0.03"
     )
+    # A weight that rounds to nothing is not written.
+    assert evidence_text({"words": [{"word": "w", "weight": 0.004}]}) == "words w"
     assert (
         evidence_text({"words": [], "neighbours": [], "journal": None, "term": None}) == "the text as a whole"
     )

@@ -86,14 +86,23 @@ export class TagList {
   }
 
   #reasons(tag) {
-    const { words = [], neighbours = [], journal = null, term = null } = tag.evidence || {};
+    const { words = [], against = [], neighbours = [], journal = null, term = null } = tag.evidence || {};
     return [
       words.length ? fact("Words", wordMarks(words)) : fact("Words", "none stands out"),
+      against.length ? fact("Against it", wordMarks(against)) : null,
       term && fact("Term in the text", `“${term.text}” in the ${term.field}`),
       neighbours.length ? fact("Similar articles", ...neighbourLinks(neighbours)) : null,
       journal !== null && this.article.journal
-        ? fact("Journal", `${percent(journal)} of the articles of ${this.article.journal} have it`)
+        ? fact(
+            "Journal",
+            `${percent(journal)} of the articles of ${this.article.journal} have it`,
+            weighed(tag.evidence.journal_weight ?? 0),
+          )
         : null,
+      element("p", {
+        className: "muted",
+        textContent: "A number is what the score would lose without that; below zero, what it would gain.",
+      }),
     ].filter(Boolean);
   }
 
@@ -146,22 +155,24 @@ function fact(name, ...content) {
   );
 }
 
-// Each word once, as dark as in the place where it counts most.
+// Words as dark as they are in the text, each with its weight.
 function wordMarks(words) {
-  const shades = new Map();
-  for (const { word, shade } of shadesOf(words)) {
-    const key = word.toLowerCase();
-    shades.set(key, Math.max(shades.get(key) ?? 0, shade));
-  }
-  return element("span", { className: "words" }, ...[...shades].map(([word, shade]) => shaded(word, shade)));
+  const marks = shadesOf(words).map(({ word, shade, weight }) =>
+    element("span", { className: "weighed" }, shaded(word.toLowerCase(), shade), weighed(weight)),
+  );
+  return element("span", { className: "words" }, ...marks);
+}
+
+function weighed(weight) {
+  return element("span", { className: "muted", textContent: ` ${weight.toFixed(2).replace("-", "−")}` });
 }
 
 function neighbourLinks(neighbours) {
-  return neighbours.map(({ pmid, similarity }) => {
+  return neighbours.map(({ pmid, similarity, weight = 0 }) => {
     const href = `https://pubmed.ncbi.nlm.nih.gov/${encodeURIComponent(pmid)}/`;
     const link = element("a", { href, textContent: pmid, target: "_blank", rel: "noreferrer" });
-    const likeness = element("span", { className: "muted", textContent: ` ${similarity.toFixed(2)}` });
-    return element("span", { className: "neighbour" }, link, likeness);
+    link.title = `similarity ${similarity.toFixed(2)}`;
+    return element("span", { className: "neighbour" }, link, weighed(weight));
   });
 }
 

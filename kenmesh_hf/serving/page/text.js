@@ -1,4 +1,4 @@
-// The article as text in which the words of a tag are marked: the darker, the more the tag rests on them.
+// The article as text in which the words of a tag are marked: the darker, the more its score loses without them.
 
 import { byId, element } from "./dom.js";
 
@@ -30,15 +30,17 @@ export function shaded(text, shade) {
   return mark;
 }
 
-// Shades count within a field, for each field has an attention of its own.
 export function shadesOf(words) {
-  const most = { title: 0, abstract: 0 };
-  for (const { field, weight } of words) most[field] = Math.max(most[field], weight);
-  return words.map((word) => ({ ...word, shade: word.weight / (most[word.field] || 1) }));
+  const most = Math.max(...words.map(({ weight }) => Math.abs(weight)));
+  return words.map((word) => ({ ...word, shade: Math.abs(word.weight) / (most || 1) }));
 }
 
+// A word counts wherever it stands.
 function spansOf(field, evidence) {
-  const spans = shadesOf(evidence?.words || []).filter((word) => word.field === field);
+  const places = shadesOf(evidence?.words || []).flatMap(({ also = [], shade, ...first }) =>
+    [first, ...also].map((place) => ({ ...place, shade })),
+  );
+  const spans = places.filter((place) => place.field === field);
   const term = evidence?.term;
   if (term?.field === field) spans.push({ start: term.start, end: term.end, shade: 0, term: true });
   return spans;
