@@ -2,7 +2,7 @@
 
 import { getDescriptor } from "./api.js";
 import { byId, element } from "./dom.js";
-import { scrollToFirstMark, shaded, shadesOf } from "./text.js";
+import { scrollToFirstMark, shaded, shadesOf, strongest } from "./text.js";
 
 const percent = (share) => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)}%`;
 
@@ -87,9 +87,10 @@ export class TagList {
 
   #reasons(tag) {
     const { words = [], against = [], neighbours = [], journal = null, term = null } = tag.evidence || {};
+    const most = strongest([...words, ...against]);
     return [
-      words.length ? fact("Words", wordMarks(words)) : fact("Words", "none stands out"),
-      against.length ? fact("Against it", wordMarks(against)) : null,
+      words.length ? fact("Words", wordMarks(words, most)) : fact("Words", "none stands out"),
+      against.length ? fact("Against it", wordMarks(against, most)) : null,
       term && fact("Term in the text", `“${term.text}” in the ${term.field}`),
       neighbours.length ? fact("Similar articles", ...neighbourLinks(neighbours)) : null,
       journal !== null && this.article.journal
@@ -156,8 +157,8 @@ function fact(name, ...content) {
 }
 
 // Words as dark as they are in the text, each with its weight.
-function wordMarks(words) {
-  const marks = shadesOf(words).map(({ word, shade, weight }) =>
+function wordMarks(words, most) {
+  const marks = shadesOf(words, most).map(({ word, shade, weight }) =>
     element("span", { className: "weighed" }, shaded(word.toLowerCase(), shade), weighed(weight)),
   );
   return element("span", { className: "words" }, ...marks);

@@ -30,8 +30,11 @@ export function shaded(text, shade) {
   return mark;
 }
 
-export function shadesOf(words) {
-  const most = Math.max(...words.map(({ weight }) => Math.abs(weight)));
+export function strongest(words) {
+  return Math.max(...words.map(({ weight }) => Math.abs(weight)));
+}
+
+export function shadesOf(words, most = strongest(words)) {
   return words.map((word) => ({ ...word, shade: Math.abs(word.weight) / (most || 1) }));
 }
 
