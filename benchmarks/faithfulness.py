@@ -123,7 +123,9 @@ def measure_time(tagger: MeSHIndexingPipeline, articles: Sequence[Article], repe
         "plain": lambda: tagger(articles, batch_size=BATCH),
         "reasons": lambda: tagger(articles, batch_size=BATCH, evidence=True),
     }
-    return {name: 1000 * seconds / len(articles) for name, seconds in alternate(runs, repeats).items()}
+    seconds = alternate(runs, repeats)
+    gc.unfreeze()
+    return {name: 1000 * value / len(articles) for name, value in seconds.items()}
 
 
 def main(argv: Sequence[str] | None = None) -> None:

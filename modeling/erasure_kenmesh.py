@@ -7,8 +7,6 @@ is: which articles are neighbours, and in which order.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +22,8 @@ if TYPE_CHECKING:
 
 # The first variants of an article: as it is, without any word, without its journal.
 WHOLE, TEXTLESS, WITHOUT_JOURNAL = range(3)
+# Words of an article that are taken out, those first in it: an abstract has some hundred.
+LONGEST = 3000
 # Carriers of a label among which the nearest one is looked for.
 _NEAREST = 20
 # Neighbours among which its rank is looked for.
@@ -50,7 +50,7 @@ class ArticleWords:
         within = np.zeros(len(self.positions) + 1, np.int64)
         np.add.at(within, spans.starts, 1)
         np.add.at(within, spans.starts + spans.lengths, -1)
-        counts = hashed.content | (np.cumsum(within)[:-1] > 0)
+        counts = (hashed.content | (np.cumsum(within)[:-1] > 0))[:LONGEST]
         numbers: dict[str, int] = {}
         self.number_of = np.full(len(self.positions), -1)
         # Field, start and end of each word wherever it stands.
@@ -83,48 +83,52 @@ class ArticleWords:
         return found
 
 
-@dataclass(frozen=True)
 class Variants:
     """Variants of an article: `WHOLE`, `TEXTLESS`, `WITHOUT_JOURNAL`, without each word, without neighbours.
 
+    Args:
+        article: Its words.
+        left_out: Neighbours of which a variant each lacks one, by their ranks.
+
     Attributes:
-        removed: Which words each lacks, `(positions, variants)`.
         words: The first variant that lacks a single word.
         neighbours: The first that lacks a neighbour.
-        left_out: The neighbour that each of these lacks, by its rank.
+        size: Number of variants.
     """
 
-    removed: np.ndarray
-    words: int
-    neighbours: int
-    left_out: np.ndarray
-
-    @classmethod
-    def of(cls, article: ArticleWords, left_out: np.ndarray) -> "Variants":
-        """All variants of an article."""
-        first = WITHOUT_JOURNAL + 1
-        behind = first + len(article.words)
-        removed = np.zeros((len(article.number_of), behind + len(left_out)), bool)
-        removed[:, TEXTLESS] = True
-        single = np.flatnonzero(article.number_of >= 0)
-        removed[single, first + article.number_of[single]] = True
-        return cls(removed, first, behind, left_out)
-
-    @property
-    def size(self) -> int:
-        """Number of variants."""
-        return self.removed.shape[1]
-
-    @cached_property
-    def _gone(self) -> np.ndarray:
-        """How many words before each position are removed."""
-        gone = np.zeros((len(self.removed) + 1, self.size), np.int16)
-        np.cumsum(self.removed, axis=0, out=gone[1:])
-        return gone
+    def __init__(self, article: ArticleWords, left_out: np.ndarray):
+        self.left_out = left_out
+        self.words = WITHOUT_JOURNAL + 1
+        self.neighbours = self.words + len(article.words)
+        self.size = self.neighbours + len(left_out)
+        # The variant that lacks the word of a position alone; none where the word is in all of them.
+        self.of_position = np.where(article.number_of < 0, -1, self.words + article.number_of)
 
     def lacks(self, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
         """Which of some runs of words, from `starts` to before `ends`, are not whole, `(runs, variants)`."""
-        return self._gone[ends] > self._gone[starts]
+        lacks = np.zeros((len(starts), self.size), bool)
+        lengths = ends - starts
+        run = np.repeat(np.arange(len(starts)), lengths)
+        position = np.arange(len(run)) + np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
+        variant = self.of_position[position]
+        lacks[run[variant >= 0], variant[variant >= 0]] = True
+        lacks[:, TEXTLESS] = lengths > 0
+        return lacks
+
+    def count(self, positions: np.ndarray, groups: np.ndarray, worth: np.ndarray) -> np.ndarray:
+        """What is left of groups of words in each variant, `(groups, variants)`.
+
+        Args:
+            positions: Of the words.
+            groups: The group of each.
+            worth: What each counts.
+        """
+        counts = np.repeat(np.bincount(groups, worth)[:, None], self.size, axis=1)
+        variant = self.of_position[positions]
+        some = variant >= 0
+        np.subtract.at(counts, (groups[some], variant[some]), worth[some])
+        counts[:, TEXTLESS] = 0
+        return counts
 
 
 class Erasures:
@@ -181,11 +185,9 @@ class Erasures:
         """The distinct content words before a position, and how often each stands in each variant."""
         article = self.article
         chosen = np.flatnonzero(article.hashed.content[:last])
-        chosen = chosen[np.argsort(article.hashed.folded[chosen], kind="stable")]
-        hashes, starts = np.unique(article.hashed.folded[chosen], return_index=True)
+        hashes, group = np.unique(article.hashed.folded[chosen], return_inverse=True)
         worth = np.where(chosen < article.titles, float(TITLE_WEIGHT), 1.0)
-        kept = worth[:, None] * ~self.variants.removed[chosen]
-        return hashes, np.add.reduceat(kept, starts) if len(starts) else kept
+        return hashes, self.variants.count(chosen, group, worth)
 
     def _add_votes(self, numbers: Numbers, hashes: np.ndarray, counts: np.ndarray) -> None:
         findings, variants = self.findings, self.variants
@@ -278,9 +280,13 @@ class Erasures:
         """In which variants each term is found, and in which it lies within another, `(spans, variants)`."""
         ends = spans.starts + spans.lengths
         alive = ~self.variants.lacks(spans.starts, ends)
-        within = (spans.starts <= spans.starts[:, None]) & (ends >= ends[:, None])
-        within &= spans.lengths != spans.lengths[:, None]
-        return alive, (within.astype(np.float32) @ alive.astype(np.float32)) > 0
+        inside = np.repeat(spans.inside[:, None], self.variants.size, axis=1)
+        # Further on nothing is taken out but all.
+        here = np.flatnonzero(spans.starts < LONGEST)
+        starts, ends, lengths = spans.starts[here], ends[here], spans.lengths[here]
+        within = (starts <= starts[:, None]) & (ends >= ends[:, None]) & (lengths != lengths[:, None])
+        inside[here] = (within.astype(np.float32) @ alive[here].astype(np.float32)) > 0
+        return alive, inside
 
 
 class _Relatives:

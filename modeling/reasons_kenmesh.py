@@ -81,7 +81,7 @@ class Reasons:
             if found is not None:
                 told = candidates.tell(article.texts, found, article.spans, given, self.most_neighbours)
             ranks = {neighbour["rank"] for reason in told for neighbour in reason["neighbours"]}
-            variants = Variants.of(article, np.array(sorted(ranks), np.int64))
+            variants = Variants(article, np.array(sorted(ranks), np.int64))
             numbers = np.zeros(0)
             if self._weighs_evidence and found is not None:
                 numbers = Erasures(candidates, article, found, given, variants).numbers()

@@ -9,7 +9,7 @@ from tiny import JOURNALS, tiny_articles, tiny_vocabulary
 from tiny_model import UNSEEN, build_tagger
 
 from kenmesh_hf.indexing import build_candidates
-from kenmesh_hf.modeling import pruned_neighbours_kenmesh
+from kenmesh_hf.modeling import erasure_kenmesh, pruned_neighbours_kenmesh
 from kenmesh_hf.modeling.candidates_kenmesh import KenMeSHCandidates
 from kenmesh_hf.modeling.erasure_kenmesh import (
     TEXTLESS,
@@ -58,7 +58,7 @@ def erase(
     [findings] = candidates.look_up(*fields)
     labels = candidates(*fields).label_ids.astype(np.int64)
     [words] = ArticleWords.of_all([(article.title, article.abstract)], candidates.lexicon)
-    variants = Variants.of(words, np.array(ranks, np.int64))
+    variants = Variants(words, np.array(ranks, np.int64))
     return words, variants, labels, Erasures(candidates, words, findings, labels, variants).numbers()
 
 
@@ -115,6 +115,17 @@ def test_without_a_word_neighbours_are_as_near_as_the_article_without_it_has_the
         near = dict(zip(truth.near.tolist(), truth.similarities, strict=True))
         expected = [near.get(article, 0.0) for article in findings.near.tolist()]
         assert np.allclose(found[:, variants.words + number], expected, atol=1e-5), word
+
+
+def test_of_a_long_text_the_first_words_are_taken_out(candidates, monkeypatch):
+    monkeypatch.setattr(erasure_kenmesh, "LONGEST", 9)
+    words, variants, labels, numbers = erase(candidates, ARTICLE)
+    assert 0 < len(words.words) <= 9
+    assert np.allclose(numbers[:, WHOLE], numbers_of(candidates, ARTICLE, labels), atol=1e-5)
+    # A word that comes again further on stays there.
+    last = words.words[-1]
+    assert words.places[-1] == [words.places[-1][0]]
+    assert variants.neighbours == variants.words + words.words.index(last) + 1
 
 
 def test_without_its_journal_an_article_has_the_numbers_of_one_without(candidates):
@@ -185,6 +196,22 @@ def test_words_come_strongest_first_and_stand_where_they_are_said_to(tagger):
                 )
                 assert len({word["word"].lower() for word in named}) == len(named)
                 assert all(row[w["field"]][w["start"] : w["end"]] == w["word"] for w in named)
+
+
+def test_a_text_of_any_length_has_reasons(tagger):
+    long = " ".join(article.abstract for article in UNSEEN) * 40
+    assert len(long.split()) > 20_000
+    for row in (
+        {"abstract": long},
+        {"title": NAMES[5]},
+        {"title": "", "abstract": "…"},
+        {"journal": JOURNALS[0]},
+    ):
+        for tag in tagger(row, top_k=3, evidence=True):
+            evidence = tag["evidence"]
+            named = evidence["words"] + evidence["against"]
+            assert 0 <= evidence["without_text"] <= 1 and all(0 < abs(word["weight"]) <= 1 for word in named)
+            assert all(row[word["field"]][word["start"] : word["end"]] == word["word"] for word in named)
 
 
 @pytest.mark.parametrize("batch_size", [1, 3])
