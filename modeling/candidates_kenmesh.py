@@ -254,12 +254,15 @@ class KenMeSHCandidates:
             labels: The labels to explain.
             most: How many neighbours are named for a label.
         """
-        owner = np.repeat(np.arange(len(findings.near)), findings.lengths)
-        terms = self._best_terms(texts, spans, labels)
+        asked = np.zeros(self.num_labels, bool)
+        asked[labels] = True
+        votes = np.flatnonzero(asked[findings.voted])
+        voted, owner = findings.voted[votes], np.searchsorted(np.cumsum(findings.lengths), votes, "right")
+        terms = self._best_terms(texts, spans, asked)
         pmids, size = self.articles.pmids[findings.near], findings.journal_size
         reasons = []
         for label in labels.tolist():
-            carriers = owner[findings.voted == label]
+            carriers = owner[voted == label]
             carriers = carriers[pmids[carriers] > 0][:most]
             share = findings.given_counts[findings.given == label].sum()
             reasons.append(
@@ -279,13 +282,13 @@ class KenMeSHCandidates:
         return reasons
 
     def _best_terms(
-        self, texts: tuple[str, str], spans: Spans, labels: np.ndarray
+        self, texts: tuple[str, str], spans: Spans, asked: np.ndarray
     ) -> dict[int, dict[str, Any]]:
-        """For each label named in the article its longest term, in the title before the abstract."""
+        """For each label asked for and named in the article its longest term, in the title first."""
         best: dict[int, dict[str, Any]] = {}
         length: dict[int, int] = {}
         named = self.lexicon.labels[spans.terms]
-        chosen = np.flatnonzero(np.isin(named, labels))
+        chosen = np.flatnonzero(asked[named])
         places = [(field, *span) for field, text in enumerate(texts) for span in word_spans(text)]
         for first, count, label in zip(
             spans.starts[chosen], spans.lengths[chosen], named[chosen], strict=True
