@@ -15,7 +15,7 @@ from .evidence_kenmesh import VOTERS, LabelGraph, Numbers, rank_number, term_num
 from .lexicon_kenmesh import INSIDE, Hits, Lexicon, Spans
 from .proposals_kenmesh import Findings
 from .terms_kenmesh import HashedWords, hash_words, word_spans
-from .word_counts_kenmesh import TITLE_WEIGHT, amounts_of, places_of
+from .word_counts_kenmesh import TITLE_WEIGHT, amounts_of, places_of, run_places
 
 if TYPE_CHECKING:
     from .candidates_kenmesh import KenMeSHCandidates
@@ -109,8 +109,7 @@ class Variants:
         lacks = np.zeros((len(starts), self.size), bool)
         lengths = ends - starts
         run = np.repeat(np.arange(len(starts)), lengths)
-        position = np.arange(len(run)) + np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
-        variant = self.of_position[position]
+        variant = self.of_position[run_places(starts, lengths)]
         lacks[run[variant >= 0], variant[variant >= 0]] = True
         lacks[:, TEXTLESS] = lengths > 0
         return lacks

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .lexicon_kenmesh import ABSTRACT, INSIDE, TITLE
+from .word_counts_kenmesh import places_of
 
 FEATURES = (
     "vote_all",
@@ -237,7 +238,5 @@ class Evidence(Numbers):
             ("parent", graph.children, graph.child_offsets),
             ("child", graph.parents, graph.parent_offsets),
         ):
-            lengths = offsets[labels + 1] - offsets[labels]
-            before = np.cumsum(lengths) - lengths
-            related = targets[np.repeat(offsets[labels] - before, lengths) + np.arange(lengths.sum())]
-            self[f"{name}_{what}"] = self._greatest(related, np.repeat(values, lengths))
+            places, lengths = places_of(offsets, labels)
+            self[f"{name}_{what}"] = self._greatest(targets[places], np.repeat(values, lengths))

@@ -77,8 +77,13 @@ def places_of(offsets: np.ndarray, lists: np.ndarray) -> tuple[np.ndarray, np.nd
     """Where the entries of some lists stand, one list after the other, and how long each list is."""
     starts = offsets[lists].astype(np.int64)
     lengths = offsets[lists + 1].astype(np.int64) - starts
-    ends = np.cumsum(lengths)
-    return np.arange(lengths.sum()) + np.repeat(starts - (ends - lengths), lengths), lengths
+    return run_places(starts, lengths), lengths
+
+
+def run_places(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """The places of runs that begin at `starts`, one run after the other."""
+    before = np.cumsum(lengths) - lengths
+    return np.arange(lengths.sum()) + np.repeat(starts - before, lengths)
 
 
 def as_offsets(values: np.ndarray) -> np.ndarray:
