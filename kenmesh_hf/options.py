@@ -10,6 +10,9 @@ from typing import Any, Literal
 from .errors import InputError
 from .modeling.proposals_kenmesh import CandidateOptions
 
+# Without evidence nothing else says at first that most candidates are wrong.
+START_BIAS = -5.0
+
 
 def option(default: Any, help: str) -> Any:
     """A dataclass field with a description; a list or dict is copied for each object."""
@@ -116,6 +119,7 @@ class TrainingOptions:
     evidence: bool = option(False, "add what the numbers of a candidate say to its score (beyond the paper)")
     label_bias: bool = option(False, "learn a bias for each label")
     loss_labels: str = option("all", "labels the loss runs over: all, candidates or sampled")
+    word_path: bool = option(False, "add the word vectors to what the biLSTM makes of them (beyond the paper)")
     residual: bool = option(False, "add a convolution's input to its output")
     two_channels: bool = option(True, "off: read title and abstract as one text (ablation a)")
     convolutions: bool = option(True, "off: no dilated convolutions (ablation b)")
@@ -145,6 +149,8 @@ class TrainingOptions:
         return {
             "embedding_dropout": self.dropout,
             "label_bias": self.label_bias,
+            "initial_label_bias": START_BIAS if self.label_bias and not self.evidence else 0.0,
+            "word_path": self.word_path,
             "loss_labels": self.loss_labels,
             "residual_convolutions": self.residual,
             "two_channels": self.two_channels,

@@ -30,6 +30,8 @@ class KenMeSHConfig(PreTrainedConfig):
             twice as wide.
         num_lstm_layers: Stacked biLSTM layers of a channel.
         share_channel_lstm: Read title and abstract with the same LSTM.
+        word_path: Beyond the paper: add the word vectors themselves to what the biLSTM makes of them, so that a
+            label finds the words of its own name from the first step on.
         two_channels: Off is ablation (a): title and abstract are read as one text.
         dilation_rates: One convolution over the abstract for each rate; empty is ablation (b).
         kernel_size: Width of those convolutions; odd, so that the length stays.
@@ -44,6 +46,7 @@ class KenMeSHConfig(PreTrainedConfig):
         num_edges: Parent–child pairs of the hierarchy.
         mask_labels: Off is ablation (d): the candidates are ignored and every label is attended.
         label_bias: Learn a bias for each label.
+        initial_label_bias: Where it starts, for a label that joins later, too.
         num_evidence_features: Numbers that come with each candidate; 0 leaves evidence fusion out.
         evidence_hidden_size: Units of each of two layers that read them beside a linear function; 0 for none.
         loss_labels: Labels the loss runs over: `"all"`, `"candidates"`, or `"sampled"` (candidates, gold
@@ -60,6 +63,7 @@ class KenMeSHConfig(PreTrainedConfig):
     embedding_size: int = 200
     num_lstm_layers: int = 1
     share_channel_lstm: bool = False
+    word_path: bool = False
     two_channels: bool = True
     dilation_rates: list[int] | tuple[int, ...] = (1, 2, 3)
     kernel_size: int = 3
@@ -73,6 +77,7 @@ class KenMeSHConfig(PreTrainedConfig):
     num_edges: int = 0
     mask_labels: bool = True
     label_bias: bool = False
+    initial_label_bias: float | int = 0.0
     num_evidence_features: int = 0
     evidence_hidden_size: int = 64
     loss_labels: Literal["all", "candidates", "sampled"] = "all"

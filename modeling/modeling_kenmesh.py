@@ -41,6 +41,7 @@ class KenMeSHBiLSTM(nn.Module):
 
     Each direction reads the words of a text one after the other, wherever its padding stands. That equals a
     packed sequence and trains six times faster on a CPU, where packed sequences miss the fused kernels.
+    With `word_path` the words themselves join what both directions make of them, by a weight that is learned.
     """
 
     def __init__(self, config: KenMeSHConfig):
@@ -52,9 +53,11 @@ class KenMeSHBiLSTM(nn.Module):
         self.backward_layers = nn.ModuleList(
             nn.LSTM(w, config.embedding_size, batch_first=True) for w in widths
         )
+        self.word_weight = nn.Parameter(torch.ones(())) if config.word_path else None
 
-    def forward(self, states: Tensor, mask: Tensor) -> Tensor:
+    def forward(self, words: Tensor, mask: Tensor) -> Tensor:
         """`(batch, text, dim)` and `(batch, text)` → `(batch, text, 2 · dim)`, zero at padding."""
+        states = words
         position = torch.arange(mask.shape[1], device=mask.device)
         mirrored = mask.sum(1, keepdim=True) - 1 - position
         ahead_order = torch.argsort(~mask, dim=1, stable=True)
@@ -62,7 +65,9 @@ class KenMeSHBiLSTM(nn.Module):
         for ahead, back in zip(self.forward_layers, self.backward_layers, strict=True):
             both = [self._read(ahead, states, ahead_order), self._read(back, states, back_order)]
             states = torch.cat(both, dim=-1) * mask.unsqueeze(-1)
-        return states
+        if self.word_weight is None:
+            return states
+        return states + self.word_weight * torch.cat([words, words], dim=-1) * mask.unsqueeze(-1)
 
     def _read(self, lstm: nn.Module, states: Tensor, order: Tensor) -> Tensor:
         return gather_text(run_lstm(lstm, gather_text(states, order)), order.argsort(dim=1))
@@ -160,8 +165,10 @@ class KenMeSHPreTrainedModel(ChecksummedWeights, PreTrainedModel):
                 init.xavier_uniform_(layer.get_parameter("weight"))
             if module.output is not None:
                 init.zeros_(module.output.weight)
+        elif isinstance(module, KenMeSHBiLSTM) and module.word_weight is not None:
+            init.ones_(module.word_weight)
         elif isinstance(module, KenMeSHForMeSHIndexing) and module.label_bias is not None:
-            init.zeros_(module.label_bias)
+            init.constant_(module.label_bias, self.config.initial_label_bias)
 
 
 class KenMeSHModel(KenMeSHPreTrainedModel):

@@ -18,6 +18,8 @@ SWITCHES = {
     "two_lstm_layers": {"num_lstm_layers": 2},
     "shared_lstm": {"share_channel_lstm": True},
     "residual": {"residual_convolutions": True},
+    "word_path": {"word_path": True},
+    "word_path_two_layers": {"word_path": True, "num_lstm_layers": 2, "two_channels": False},
     "no_gcn": {"num_gcn_layers": 0},
     "bias": {"label_bias": True},
     "evidence": EVIDENCE_ON,

@@ -91,7 +91,7 @@ def continue_network(
     """A trained network, fitted to the words and labels of another processor.
 
     What belongs to a word or a descriptor goes with it. New words start from `word_vectors`, new descriptors
-    from their names and a bias of zero.
+    from their names and the bias that all start with.
 
     Args:
         folder: A complete saved model.

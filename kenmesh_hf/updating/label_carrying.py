@@ -219,7 +219,7 @@ def carry_network(
 
 
 def _carry_rows(old: torch.Tensor, new: torch.Tensor, plan: UpdatePlan) -> None:
-    """Values of labels; a new label's vector starts as the mean of its parents', its bias at zero."""
+    """Values of labels; a new label's vector starts as the mean of its parents', its bias where all did."""
     known = torch.from_numpy(plan.new_to_old >= 0)
     new[known] = old[torch.from_numpy(plan.new_to_old)[known]]
     if new.dim() == 1:

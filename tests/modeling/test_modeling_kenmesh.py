@@ -183,6 +183,36 @@ def test_switches_change_what_they_name():
     assert not torch.allclose(score(unmasked, inputs), score(plain, inputs))
 
 
+@pytest.mark.parametrize("layers", [1, 2])
+def test_word_path_adds_the_words_to_both_directions(layers):
+    model = build_network(word_path=True, num_lstm_layers=layers)
+    plain = build_network(num_lstm_layers=layers)
+    plain.load_state_dict(model.state_dict(), strict=False)
+    inputs = build_batch(model)
+    texts = [inputs[name] for name in ("input_ids", "attention_mask")]
+    with torch.no_grad():
+        words = model.kenmesh.word_embeddings(texts[0])
+        with_path, without = model.kenmesh.text_lstm(words, texts[1]), plain.kenmesh.text_lstm(words, texts[1])
+    weight = model.kenmesh.text_lstm.word_weight
+    expected = without + weight * torch.cat([words, words], -1) * texts[1].unsqueeze(-1)
+    torch.testing.assert_close(with_path, expected)
+    assert model.kenmesh.title_lstm.word_weight is not weight
+    with torch.no_grad():
+        model.kenmesh.text_lstm.word_weight.zero_()
+        model.kenmesh.title_lstm.word_weight.zero_()
+    torch.testing.assert_close(score(model, inputs), score(plain, inputs))
+
+
+def test_word_path_starts_at_one():
+    model = KenMeSHForMeSHIndexing(build_config(word_path=True))
+    assert model.kenmesh.text_lstm.word_weight.item() == model.kenmesh.title_lstm.word_weight.item() == 1
+
+
+def test_bias_starts_where_the_configuration_says():
+    model = KenMeSHForMeSHIndexing(build_config(label_bias=True, initial_label_bias=-5.0))
+    assert model.label_bias.unique().tolist() == [-5.0]
+
+
 def test_bias_is_added_to_candidates_and_to_others():
     model = build_network(label_bias=True)
     inputs = build_batch(model)

@@ -61,7 +61,7 @@ def test_evidence_starts_better_than_nothing(prepared: PreparedDataset) -> None:
 
 def test_weights_follow_their_words_and_descriptors(prepared: PreparedDataset, tmp_path: Path) -> None:
     processor = prepared.processor
-    model = build_network(processor, prepared.word_vectors, label_bias=True)
+    model = build_network(processor, prepared.word_vectors, label_bias=True, initial_label_bias=-2.0)
     with torch.no_grad():
         model.label_bias.copy_(torch.arange(len(processor.vocabulary)) + 1.0)
     model.save_pretrained(tmp_path)
@@ -77,7 +77,7 @@ def test_weights_follow_their_words_and_descriptors(prepared: PreparedDataset, t
     fresh[: len(words) // 2] *= -1
     carried = continue_network(tmp_path, changed, fresh, embedding_dropout=0.5)
     assert carried.config.embedding_dropout == 0.5
-    assert carried.label_bias.tolist() == [*range(len(old), 1, -1), 0]
+    assert carried.label_bias.tolist() == [*range(len(old), 1, -1), -2]
     table = carried.kenmesh.word_embeddings.weight
     assert table[changed.word_ids["novelty"]].tolist() == pytest.approx(
         [-WORD_SPREAD] * table.shape[1], rel=0.01
