@@ -60,11 +60,14 @@ def _check(name: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
         raise InputError(
             f"{name} has no fast tokenizer, which tells where a word stands; give another encoder."
         )
+    special = set(tokenizer.all_special_ids)
+    some = list(islice((token for token in range(len(tokenizer)) if token not in special), 3))
+    if len(some) < 3:
+        # Where its files are missing, transformers makes a tokenizer that knows no word.
+        raise InputError(f"{name} comes without the files of its tokenizer; put them beside its weights.")
     try:
         table: Any = model.get_input_embeddings()
-        special = set(tokenizer.all_special_ids)
-        first, *others = islice((token for token in range(len(tokenizer)) if token not in special), 3)
-        one, another = (_first_state(model, [first, other]) for other in others)
+        one, another = (_first_state(model, [some[0], other]) for other in some[1:])
         config = KenMeSHConfig(text_encoder=copy.deepcopy(model.config), num_labels=1)
         fits = (table.num_embeddings, table.embedding_dim) == (config.vocab_size, config.embedding_size)
     except (AttributeError, IndexError, NotImplementedError, TypeError, ValueError) as error:
