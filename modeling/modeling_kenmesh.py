@@ -173,9 +173,13 @@ class KenMeSHPreTrainedModel(ChecksummedWeights, PreTrainedModel):
                 init.xavier_uniform_(layer.get_parameter("weight"))
             if module.output is not None:
                 init.zeros_(module.output.weight)
-        elif isinstance(module, KenMeSHTextFeatures) and module.word_norm is not None:
-            init.constant_(module.word_norm.weight, WORD_NORM / self.config.embedding_size**0.5)
-        if isinstance(module, KenMeSHBiLSTM | KenMeSHTextFeatures) and module.word_weight is not None:
+        elif isinstance(module, KenMeSHTextFeatures):
+            if module.word_norm is not None:
+                init.constant_(module.word_norm.weight, WORD_NORM / self.config.embedding_size**0.5)
+            if module.word_weight is not None:
+                init.ones_(module.word_weight)
+                init.zeros_(module.projection.weight)
+        elif isinstance(module, KenMeSHBiLSTM) and module.word_weight is not None:
             init.ones_(module.word_weight)
         elif isinstance(module, KenMeSHForMeSHIndexing) and module.label_bias is not None:
             init.constant_(module.label_bias, self.config.initial_label_bias)

@@ -41,7 +41,8 @@ class KenMeSHTextFeatures(nn.Module):
     """From hidden states and input embeddings of an encoder to features that labels are compared with.
 
     Tables of encoders differ in scale, and their rows share a direction; normalised, they are word vectors of
-    which texts and label names are made alike.
+    which texts and label names are made alike. With `word_path` a text starts as these alone, in which labels
+    find the words of their names, and what the encoder adds is learned from zero.
     """
 
     def __init__(self, config: KenMeSHConfig):

@@ -1,4 +1,4 @@
-"""An encoder in place of word vectors and biLSTM: the formula, what must not matter, saving, loading, learning."""
+"""An encoder in place of word vectors and biLSTM: the formula, what must not matter, saving, learning."""
 
 import json
 
@@ -88,7 +88,7 @@ def test_no_label_attends_to_special_tokens():
 
 @pytest.mark.parametrize("kind", OTHERS)
 def test_encoders_of_other_families(kind, tmp_path):
-    """Other positions, a narrower table, no pooler, rotary positions: padding on either side does not matter."""
+    """Other positions, a narrower table, no pooler, rotary positions: padding does not matter."""
     encoder = {name: value for name, value in ENCODER["text_encoder"].items() if "dropout" not in name}
     encoder |= {"model_type": kind, **OTHERS[kind]}
     model = build_network(text_encoder=encoder, special_token_ids=[2, 3], word_path=True)
@@ -167,6 +167,15 @@ def test_embeddings_are_those_of_the_encoder():
     assert model.get_input_embeddings().num_embeddings == WORDS + 9
     assert model.config.vocab_size == model.config.text_encoder.vocab_size == WORDS + 9
     assert model(input_ids=torch.full((2, 3), WORDS + 8)).logits.isfinite().all()
+
+
+def test_a_text_starts_as_the_words_of_names():
+    model = KenMeSHModel(build_config(word_path=True, **ENCODER)).eval()
+    texts = build_batch(build_network(**ENCODER))
+    words = model.text_features.word_vectors(model.get_input_embeddings()(texts["input_ids"]))
+    output = model(texts["input_ids"], texts["attention_mask"])
+    expected = torch.cat([words, words], -1) * output.text_mask.unsqueeze(-1)
+    torch.testing.assert_close(output.last_hidden_state, expected)
 
 
 def test_word_vectors_start_with_one_norm():
