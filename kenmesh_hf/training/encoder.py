@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from safetensors import SafetensorError
 from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from ..errors import InputError, MismatchError
@@ -41,16 +42,20 @@ def load_encoder(name: str) -> TextEncoder:
             )
         tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=False, split_special_tokens=True)
         model = AutoModel.from_pretrained(name, trust_remote_code=False, dtype=torch.float32)
-    except (OSError, ValueError, KeyError, ImportError) as error:
+    except (OSError, ValueError, KeyError, ImportError, SafetensorError) as error:
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise InputError(
             f"{name} cannot be loaded as a text encoder ({reason}); give the folder or Hub name of an "
             "encoder that comes with its tokenizer, such as a BERT."
         ) from error
     _check(name, model, tokenizer)
-    # The name goes into saved configurations, where a path of this machine says nothing.
-    model.config._name_or_path = Path(name).name if Path(name).is_dir() else name
+    model.config._name_or_path = short_name(name)
     return TextEncoder(model, tokenizer)
+
+
+def short_name(name: str) -> str:
+    """The name by which saved files call an encoder: a path of this machine would say nothing elsewhere."""
+    return Path(name).name if Path(name).is_dir() else name
 
 
 def _check(name: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
@@ -70,7 +75,7 @@ def _check(name: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
         one, another = (_first_state(model, [some[0], other]) for other in some[1:])
         config = KenMeSHConfig(text_encoder=copy.deepcopy(model.config), num_labels=1)
         fits = (table.num_embeddings, table.embedding_dim) == (config.vocab_size, config.embedding_size)
-    except (AttributeError, IndexError, NotImplementedError, TypeError, ValueError) as error:
+    except (AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
         raise InputError(f"{kind}, which is no encoder of text; give one such as a BERT.") from error
     if not fits or len(tokenizer) > table.num_embeddings:
         raise InputError(

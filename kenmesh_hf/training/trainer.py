@@ -35,7 +35,7 @@ from ..options import TrainingOptions
 from ..preparing import PreparedDataset, RowStream, load_prepared
 from ..showing import check_plots, plot_training
 from .collator import KenMeSHCollator
-from .encoder import parameter_groups, tokens_for
+from .encoder import parameter_groups, short_name, tokens_for
 from .network import START_ARTICLES, build_network, continue_network, start_evidence
 
 CHECKPOINTS = "checkpoints"
@@ -221,6 +221,7 @@ def train(
     model: KenMeSHForMeSHIndexing
     checkpoints = out / CHECKPOINTS
     settings = asdict(options) | {"data": Path(data).name, "start_from": start_from and Path(start_from).name}
+    settings["encoder"] = options.encoder and short_name(options.encoder)
     arguments = training_arguments(checkpoints, options, **overrides)
     with arguments.main_process_first(local=False):
         # The other processes go on with what the first has begun.
