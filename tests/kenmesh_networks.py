@@ -42,7 +42,7 @@ SWITCHES = {
     "candidates_loss": {"loss_labels": "candidates"},
     "sampled_loss": {"loss_labels": "sampled", "num_sampled_negatives": 5},
     "everything": {"num_lstm_layers": 2, "label_bias": True, "loss_labels": "candidates", **EVIDENCE_ON},
-    "encoder": ENCODER,
+    "encoder": {"label_bias": True, **ENCODER},
     "encoder_word_path": {"word_path": True, **ENCODER},
     "encoder_one_channel": {"two_channels": False, **ENCODER},
     "encoder_free_labels": {"label_encoder": "free", **ENCODER},

@@ -160,7 +160,7 @@ def test_every_switch_learns(changes):
     inputs = build_batch(model)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
     losses = []
-    for _ in range(20):
+    for _ in range(15):
         optimizer.zero_grad()
         loss = model(**inputs).loss
         loss.backward()
