@@ -52,8 +52,8 @@ def build_batch(args) -> dict[str, Tensor]:
 def encode(model: KenMeSHForMeSHIndexing, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
     """Title and abstract features, which every version computes alike."""
     base = model.kenmesh
-    title = base.encode_text(batch["title_input_ids"], batch["title_attention_mask"], base.title_lstm, None)
-    text = base.encode_text(batch["input_ids"], batch["attention_mask"], base.text_lstm, base.text_cnn)
+    title = base.encode_text(batch["title_input_ids"], batch["title_attention_mask"], is_title=True)
+    text = base.encode_text(batch["input_ids"], batch["attention_mask"])
     return title[-1], text[-1]
 
 

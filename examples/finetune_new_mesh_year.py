@@ -14,6 +14,7 @@ from pathlib import Path
 
 import datasets
 import pyarrow as pa
+import torch
 from transformers import Trainer
 
 import kenmesh_hf
@@ -23,7 +24,7 @@ from kenmesh_hf.mesh import read_vocabulary
 from kenmesh_hf.preparing import encode_articles
 from kenmesh_hf.reading import read_articles
 from kenmesh_hf.sharing import push
-from kenmesh_hf.training import KenMeSHCollator, options_for, training_arguments
+from kenmesh_hf.training import KenMeSHCollator, options_for, parameter_groups, training_arguments
 from kenmesh_hf.updating import score_update, update_mesh
 
 ROWS_AT_ONCE = 256
@@ -66,12 +67,14 @@ def main(arguments: list[str] | None = None) -> None:
 
     options = options_for("small", epochs=chosen.epochs, learning_rate=chosen.learning_rate)
     settings = {"eval_strategy": "no", "save_strategy": "no", "load_best_model_at_end": False}
-    settings |= {"learning_rate": options.learning_rate}
+    # A text encoder, if the model has one, learns more slowly than the rest.
+    optimizer = torch.optim.Adam(parameter_groups(model, options))
     trainer = Trainer(
         model=model,
         args=training_arguments(Path(chosen.out) / "checkpoints", options, **settings),
         train_dataset=encode(processor, articles),
         data_collator=KenMeSHCollator(len(processor.candidates.FEATURES)),
+        optimizers=(optimizer, None),
     )
     trainer.train()
 

@@ -115,11 +115,23 @@ class TrainingOptions:
     learning_rate: float = option(3e-4, "Adam's learning rate in the first epoch")
     decay: float = option(0.9, "the learning rate is multiplied by this after every epoch")
     clip_norm: float = option(5.0, "largest norm of a gradient")
-    dropout: float = option(0.2, "dropout right after the word embeddings")
+    dropout: float = option(0.2, "dropout right after the word embeddings, and after an encoder")
+    encoder: str | None = option(
+        None,
+        "folder or Hub name of a pretrained text encoder, such as a BERT, in place of word vectors, biLSTM "
+        "and convolutions (beyond the paper; made for a GPU)",
+    )
+    encoder_tokens: int = option(512, "abstracts are cut here for an encoder, which may end earlier")
+    encoder_learning_rate: float = option(3e-5, "learning rate of the encoder's last layer")
+    layer_decay: float = option(0.9, "that rate is multiplied by this for each layer below the last")
+    gradient_checkpointing: bool = option(False, "compute the encoder's layers twice to save memory")
+    bf16: bool = option(False, "compute in bfloat16 on a CPU, too; a GPU that can does so anyhow")
     evidence: bool = option(False, "add what the numbers of a candidate say to its score (beyond the paper)")
     label_bias: bool = option(False, "learn a bias for each label")
     loss_labels: str = option("all", "labels the loss runs over: all, candidates or sampled")
-    word_path: bool = option(False, "add the word vectors to what the biLSTM makes of them (beyond the paper)")
+    word_path: bool = option(
+        False, "add the word vectors to what the biLSTM or encoder makes of them (beyond the paper)"
+    )
     residual: bool = option(False, "add a convolution's input to its output")
     two_channels: bool = option(True, "off: read title and abstract as one text (ablation a)")
     convolutions: bool = option(True, "off: no dilated convolutions (ablation b)")
@@ -138,6 +150,7 @@ class TrainingOptions:
             ("max_steps", 0),
             ("validation_articles", 1),
             ("num_workers", 0),
+            ("encoder_tokens", 3),
         ):
             if getattr(self, name) < least:
                 raise InputError(

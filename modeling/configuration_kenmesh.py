@@ -1,9 +1,9 @@
 """Configuration of a KenMeSH model: sizes, the paper's ablations as switches, what lies beyond it."""
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from huggingface_hub.dataclasses import strict
-from transformers import PreTrainedConfig
+from transformers import AutoConfig, PreTrainedConfig
 
 # Where a Hub user's `trust_remote_code=True` finds the classes of a saved model.
 REMOTE_CLASSES = {
@@ -25,19 +25,24 @@ class KenMeSHConfig(PreTrainedConfig):
     `from_pretrained` builds the model before it reads a single tensor.
 
     Args:
+        text_encoder: Beyond the paper: configuration of a Hugging Face encoder that reads title and abstract
+            in place of word vectors, biLSTM and convolutions, whose fields then say nothing. It decides
+            `vocab_size`, `embedding_size` and `pad_token_id`.
+        special_token_ids: Tokens that its tokenizer puts around a text, such as `[CLS]`. The encoder reads
+            them, but no label attends to them: they are no words.
         vocab_size: Words in the embedding table, `[PAD]` (0) and `[UNK]` (1) included.
         embedding_size: Width of a word vector and of one LSTM direction. Document and label features are
             twice as wide.
         num_lstm_layers: Stacked biLSTM layers of a channel.
         share_channel_lstm: Read title and abstract with the same LSTM.
-        word_path: Beyond the paper: add the word vectors themselves to what the biLSTM makes of them, so that a
-            label finds the words of its own name from the first step on.
+        word_path: Beyond the paper: add the word vectors themselves to what the biLSTM or the text encoder
+            makes of them, so that a label finds the words of its own name from the first step on.
         two_channels: Off is ablation (a): title and abstract are read as one text.
         dilation_rates: One convolution over the abstract for each rate; empty is ablation (b).
         kernel_size: Width of those convolutions; odd, so that the length stays.
         hidden_act: Activation after a convolution.
         residual_convolutions: Add a convolution's input to its output.
-        embedding_dropout: Dropout right after the word embeddings.
+        embedding_dropout: Dropout right after the word embeddings, and after a text encoder.
         label_encoder: `"gcn"` builds a label's vector from its name and its place in the hierarchy; `"free"`
             learns one for each label, which is ablation (c).
         num_gcn_layers: Graph convolutions over the hierarchy.
@@ -58,7 +63,10 @@ class KenMeSHConfig(PreTrainedConfig):
     """
 
     model_type = "kenmesh"
+    sub_configs = {"text_encoder": AutoConfig}
 
+    text_encoder: dict | PreTrainedConfig | None = None
+    special_token_ids: list[int] | tuple[int, ...] = ()
     vocab_size: int = 50_000
     embedding_size: int = 200
     num_lstm_layers: int = 1
@@ -94,7 +102,23 @@ class KenMeSHConfig(PreTrainedConfig):
         # trust_remote_code as long as the configuration names one to download.
         if not __name__.startswith("transformers_modules."):
             kwargs.pop("custom_pipelines", None)
+        if self.text_encoder is not None:
+            self._follow_encoder()
         super().__post_init__(**kwargs)
+
+    def _follow_encoder(self):
+        """Makes the nested configuration an object, and takes over what it decides."""
+        if isinstance(self.text_encoder, dict):
+            self.text_encoder = AutoConfig.for_model(**self.text_encoder)
+        encoder: Any = self.text_encoder
+        if not all(isinstance(getattr(encoder, name, None), int) for name in ("vocab_size", "hidden_size")):
+            raise ValueError(
+                f"`text_encoder` is a {encoder.model_type}, no encoder of text; give one such as a BERT."
+            )
+        self.vocab_size = encoder.vocab_size
+        # Some encoders have a narrower table than the layers above it.
+        self.embedding_size = getattr(encoder, "embedding_size", None) or encoder.hidden_size
+        self.pad_token_id = encoder.pad_token_id
 
     def to_dict(self):
         return super().to_dict() | {"auto_map": REMOTE_CLASSES, "custom_pipelines": REMOTE_PIPELINES}
@@ -134,8 +158,8 @@ class KenMeSHConfig(PreTrainedConfig):
 
     @property
     def num_hidden_layers(self) -> int:
-        """Convolution levels above the biLSTM, whose output is the first hidden state."""
-        return len(self.dilation_rates)
+        """Convolution levels above the biLSTM or text encoder, whose output is the first hidden state."""
+        return 0 if self.text_encoder is not None else len(self.dilation_rates)
 
     @property
     def num_attention_heads(self) -> int:

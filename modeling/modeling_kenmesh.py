@@ -31,6 +31,7 @@ from .functional_kenmesh import (
 from .fusion_kenmesh import KenMeSHEvidence
 from .loss_kenmesh import label_loss
 from .output_kenmesh import KenMeSHModelOutput, KenMeSHOutput
+from .text_encoder_kenmesh import WORD_NORM, KenMeSHTextFeatures, build_encoder, read_text
 
 # Probability zero that survives float16 and float32 alike: the logit of a label that was never scored.
 UNSCORED = -1e4
@@ -144,6 +145,13 @@ class KenMeSHPreTrainedModel(ChecksummedWeights, PreTrainedModel):
     main_input_name = "input_ids"
     _no_split_modules = ["KenMeSHBiLSTM", "KenMeSHDilatedCNN", "KenMeSHLabelEncoder"]
 
+    def __init__(self, config: KenMeSHConfig):
+        if config.text_encoder is not None:
+            # Whether it can is for the encoder to say, which is asked too.
+            self._supports_sdpa = self._supports_flash_attn = self._supports_flex_attn = True
+            self.supports_gradient_checkpointing = True
+        super().__init__(config)
+
     @torch.no_grad()
     def _init_weights(self, module: nn.Module):
         super()._init_weights(module)
@@ -165,6 +173,12 @@ class KenMeSHPreTrainedModel(ChecksummedWeights, PreTrainedModel):
                 init.xavier_uniform_(layer.get_parameter("weight"))
             if module.output is not None:
                 init.zeros_(module.output.weight)
+        elif isinstance(module, KenMeSHTextFeatures):
+            if module.word_norm is not None:
+                init.constant_(module.word_norm.weight, WORD_NORM / self.config.embedding_size**0.5)
+            if module.word_weight is not None:
+                init.ones_(module.word_weight)
+                init.zeros_(module.projection.weight)
         elif isinstance(module, KenMeSHBiLSTM) and module.word_weight is not None:
             init.ones_(module.word_weight)
         elif isinstance(module, KenMeSHForMeSHIndexing) and module.label_bias is not None:
@@ -176,24 +190,34 @@ class KenMeSHModel(KenMeSHPreTrainedModel):
 
     def __init__(self, config: KenMeSHConfig):
         super().__init__(config)
-        self.word_embeddings = nn.Embedding(
-            config.vocab_size, config.embedding_size, padding_idx=config.pad_token_id
-        )
-        self.dropout = nn.Dropout(config.embedding_dropout)
-        self.text_lstm = KenMeSHBiLSTM(config)
-        separate = config.two_channels and not config.share_channel_lstm
-        self.title_lstm = KenMeSHBiLSTM(config) if separate else None
-        self.text_cnn = KenMeSHDilatedCNN(config)
+        if config.text_encoder is not None:
+            self.text_encoder = build_encoder(config)
+            self.text_features = KenMeSHTextFeatures(config)
+        else:
+            self.word_embeddings = nn.Embedding(
+                config.vocab_size, config.embedding_size, padding_idx=config.pad_token_id
+            )
+            self.dropout = nn.Dropout(config.embedding_dropout)
+            self.text_lstm = KenMeSHBiLSTM(config)
+            separate = config.two_channels and not config.share_channel_lstm
+            self.title_lstm = KenMeSHBiLSTM(config) if separate else None
+            self.text_cnn = KenMeSHDilatedCNN(config)
         label_encoder = KenMeSHLabelEncoder if config.label_encoder == "gcn" else KenMeSHFreeLabels
         self.label_encoder = label_encoder(config)
         self._cached_labels: tuple[list, Tensor, list[Tensor]] | None = None
         self.post_init()
 
     def get_input_embeddings(self) -> nn.Embedding:
+        if self.config.text_encoder is not None:
+            return self.text_encoder.get_input_embeddings()  # type: ignore[return-value]
         return self.word_embeddings
 
     def set_input_embeddings(self, value: nn.Embedding):  # type: ignore[override]
-        self.word_embeddings = value
+        if self.config.text_encoder is not None:
+            self.text_encoder.set_input_embeddings(value)
+            self.config.vocab_size = value.num_embeddings
+        else:
+            self.word_embeddings = value
         if isinstance(self.label_encoder, KenMeSHLabelEncoder):
             # A name word that a smaller table no longer holds becomes unknown.
             self.label_encoder.token_ids[self.label_encoder.token_ids >= value.num_embeddings] = 1
@@ -215,17 +239,29 @@ class KenMeSHModel(KenMeSHPreTrainedModel):
     @torch.compiler.disable
     def label_features(self) -> Tensor:
         """`(labels, dim)`. Constant at inference, so kept until a weight, the device or the type changes."""
-        weights = [self.word_embeddings.weight, *self.label_encoder.state_dict(keep_vars=True).values()]
+        weights = self._label_weights()
         reusable = not torch.is_grad_enabled() and not torch.compiler.is_compiling()
         if not reusable or any(weight.is_inference() for weight in weights):
             # Training begins like this, and a fused optimizer leaves no trace on the weights it changes.
             self._cached_labels = None
-            return self.label_encoder(self.word_embeddings.weight)
+            return self.label_encoder(self._word_vectors())
         # The weights are kept too: else a new one might stand where a freed one stood, and look the same.
         state = [(id(weight), weight.data_ptr(), weight._version) for weight in weights]
         if self._cached_labels is None or self._cached_labels[0] != state:
-            self._cached_labels = (state, self.label_encoder(self.word_embeddings.weight), weights)
+            self._cached_labels = (state, self.label_encoder(self._word_vectors()), weights)
         return self._cached_labels[1]
+
+    def _word_vectors(self) -> Tensor:
+        """A vector for each token, of which names are made, `(words, dim)`."""
+        table = self.get_input_embeddings().weight
+        return table if self.config.text_encoder is None else self.text_features.word_vectors(table)
+
+    def _label_weights(self) -> list[Tensor]:
+        """Everything that label features are made from."""
+        parts: list[nn.Module] = [self.get_input_embeddings(), self.label_encoder]
+        if self.config.text_encoder is not None and self.text_features.word_norm is not None:
+            parts.append(self.text_features.word_norm)
+        return [weight for part in parts for weight in part.state_dict(keep_vars=True).values()]
 
     def train(self, mode: bool = True):
         # Nor does writing through `.data`, so a change of mode starts afresh too.
@@ -236,17 +272,19 @@ class KenMeSHModel(KenMeSHPreTrainedModel):
         self._cached_labels = None
         return super()._apply(fn, recurse)
 
-    def encode_text(
-        self, input_ids: Tensor, mask: Tensor, lstm: KenMeSHBiLSTM, cnn: KenMeSHDilatedCNN | None
-    ) -> list[Tensor]:
-        """Features at every level, zero at padding."""
-        check_range(input_ids, self.word_embeddings.num_embeddings, "token ids", "Another model's tokenizer?")
-        embedded = self.dropout(self.word_embeddings(input_ids))
+    def encode_text(self, input_ids: Tensor, mask: Tensor, is_title: bool = False) -> list[Tensor]:
+        """Features at every level, zero at padding and at tokens that are no words."""
+        table = self.get_input_embeddings()
+        check_range(input_ids, table.num_embeddings, "token ids", "Another model's tokenizer?")
+        levels = 1 + (0 if is_title else self.config.num_hidden_layers)
         if input_ids.shape[1] == 0:
-            empty = embedded.new_zeros(len(embedded), 0, self.config.hidden_size)
-            return [empty] * (1 + len(cnn.levels if cnn is not None else ()))
-        states = lstm(embedded, mask)
-        return [states] if cnn is None else [states, *cnn(states, mask)]
+            return [table.weight.new_zeros(len(input_ids), 0, self.config.hidden_size)] * levels
+        if self.config.text_encoder is not None:
+            states = read_text(self.text_encoder, input_ids, mask)
+            return [self.text_features(states, table(input_ids), self._words(input_ids, mask))]
+        lstm = self.title_lstm if is_title and self.title_lstm is not None else self.text_lstm
+        states = lstm(self.dropout(table(input_ids)), mask)
+        return [states] if is_title else [states, *self.text_cnn(states, mask)]
 
     @can_return_tuple
     def forward(
@@ -263,18 +301,18 @@ class KenMeSHModel(KenMeSHPreTrainedModel):
         if title_input_ids is not None:
             title_mask = self._text_mask(title_input_ids, title_attention_mask)
             if self.config.two_channels:
-                title_lstm = self.title_lstm if self.title_lstm is not None else self.text_lstm
-                title = self.encode_text(title_input_ids, title_mask, title_lstm, None)[0]
+                title = self.encode_text(title_input_ids, title_mask, is_title=True)[0]
+                title_mask = self._words(title_input_ids, title_mask)
             else:
                 input_ids, mask = self._join(title_input_ids, title_mask, input_ids, mask)
-        levels = self.encode_text(input_ids, mask, self.text_lstm, self.text_cnn)
+        levels = self.encode_text(input_ids, mask)
         if output_hidden_states is None:
             output_hidden_states = self.config.output_hidden_states
         return KenMeSHModelOutput(
             last_hidden_state=levels[-1],
             title_hidden_state=title,
             label_features=self.label_features(),
-            text_mask=mask.long(),
+            text_mask=self._words(input_ids, mask).long(),
             title_mask=None if title is None or title_mask is None else title_mask.long(),
             hidden_states=tuple(levels) if output_hidden_states else None,
         )
@@ -284,6 +322,12 @@ class KenMeSHModel(KenMeSHPreTrainedModel):
         if attention_mask is None and padding is not None:
             return input_ids != padding
         return (torch.ones_like(input_ids) if attention_mask is None else attention_mask).bool()
+
+    def _words(self, input_ids: Tensor, mask: Tensor) -> Tensor:
+        """The mask without the tokens that a tokenizer puts around a text: labels attend to words alone."""
+        for token in self.config.special_token_ids:
+            mask = mask & (input_ids != token)
+        return mask
 
     def _join(self, title_ids: Tensor, title_mask: Tensor, text_ids: Tensor, text_mask: Tensor):
         """One text of title and abstract, its words without a gap in between and all padding last."""
@@ -324,7 +368,7 @@ class KenMeSHForMeSHIndexing(KenMeSHPreTrainedModel):
         """Scores every label.
 
         Args:
-            input_ids: Words of the abstract `(batch, text)`.
+            input_ids: Words of the abstract `(batch, text)`; for a text encoder its tokens.
             attention_mask: True at words; without it, everything but `pad_token_id` is a word.
             title_input_ids: Words of the title.
             title_attention_mask: The same for the title.

@@ -16,7 +16,8 @@ class KenMeSHModelOutput(ModelOutput):
         label_features: `(labels, dim)`, the same for every article.
         text_mask: `(batch, text)`, 1 where `last_hidden_state` holds a word.
         title_mask: The same for the title.
-        hidden_states: biLSTM output and each convolution level of the abstract, when asked for.
+        hidden_states: Output of the biLSTM or text encoder and each convolution level of the abstract, when
+            asked for.
     """
 
     last_hidden_state: Tensor | None = None

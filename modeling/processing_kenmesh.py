@@ -15,7 +15,8 @@ from transformers.utils import logging
 from .candidates_kenmesh import KenMeSHCandidates
 from .checksums_kenmesh import check_checksums, is_weights, read_checksums, write_checksums
 from .journals_kenmesh import Journal
-from .text_kenmesh import clear_tokenizer_state, encode_words
+from .pieces_kenmesh import Pieces, is_word_level
+from .text_kenmesh import UNK_TOKEN, clear_tokenizer_state, content_spans, content_words, encode_words
 from .thresholds_kenmesh import THRESHOLDS_NAME, Thresholds
 from .vocabulary_kenmesh import VOCABULARY_FILE, MeshVocabulary
 
@@ -104,7 +105,7 @@ class KenMeSHProcessor(ProcessorMixin):
     """Tokenizer, candidate generator, vocabulary and thresholds of one model.
 
     Args:
-        tokenizer: The word-level tokenizer.
+        tokenizer: The word-level tokenizer, or that of a text encoder.
         max_title_tokens: Titles are cut here.
         max_abstract_tokens: Abstracts are cut here.
         candidates: Proposes labels for an article; without it the network looks at every label.
@@ -132,6 +133,7 @@ class KenMeSHProcessor(ProcessorMixin):
         self._vocabulary = vocabulary
         self._thresholds = thresholds
         self._word_ids: dict[str, int] | None = None
+        self._pieces = None if is_word_level(tokenizer) else Pieces(tokenizer)
         self._check_labels()
 
     candidates = property(lambda self: self._candidates)
@@ -150,6 +152,36 @@ class KenMeSHProcessor(ProcessorMixin):
         if self._word_ids is None:
             self._word_ids = self.tokenizer.get_vocab()
         return self._word_ids
+
+    @property
+    def pieces(self) -> Pieces | None:
+        """How texts are cut into pieces of words for a text encoder; None where words stay whole."""
+        return self._pieces
+
+    def encode_texts(self, texts: Sequence[str], max_tokens: int) -> list[list[int]]:
+        """Token ids of each text, cut after so many."""
+        if self._pieces is None:
+            return encode_words(texts, self.word_ids, max_tokens)
+        return self._pieces.encode(texts, max_tokens)
+
+    def encode_names(self, names: Sequence[str]) -> list[list[int]]:
+        """Token ids of each name of a label, never none.
+
+        Words that the tokenizer does not know are left out; a name of such words only is one unknown word.
+        """
+        if self._pieces is not None:
+            unknown = self.tokenizer.unk_token_id or 0
+            return [ids or [unknown] for ids in self._pieces.pieces(names)]
+        known = self.word_ids
+        rows = [[known[word] for word in content_words(name) if word in known] for name in names]
+        return [ids or [known[UNK_TOKEN]] for ids in rows]
+
+    def token_spans(self, text: str, max_tokens: int) -> np.ndarray:
+        """Where the tokens of a text stand in it that labels attend to: start and end, `(tokens, 2)`."""
+        places = self._pieces.spans(text, max_tokens) if self._pieces is not None else content_spans(text)
+        if places is None:
+            places = self.tokenizer(text, return_offsets_mapping=True)["offset_mapping"]
+        return np.array(places[:max_tokens], np.int64).reshape(-1, 2)
 
     @property
     def model_input_names(self) -> list[str]:
@@ -177,8 +209,8 @@ class KenMeSHProcessor(ProcessorMixin):
         rows: list[dict[str, Any]] = [
             {"title_input_ids": title_ids, "input_ids": abstract_ids}
             for title_ids, abstract_ids in zip(
-                encode_words(titles, self.word_ids, self.max_title_tokens),
-                encode_words(abstracts, self.word_ids, self.max_abstract_tokens),
+                self.encode_texts(titles, self.max_title_tokens),
+                self.encode_texts(abstracts, self.max_abstract_tokens),
                 strict=True,
             )
         ]

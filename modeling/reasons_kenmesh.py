@@ -16,7 +16,6 @@ from .erasure_kenmesh import TEXTLESS, WHOLE, WITHOUT_JOURNAL, ArticleWords, Era
 from .modeling_kenmesh import KenMeSHForMeSHIndexing
 from .processing_kenmesh import KenMeSHProcessor
 from .proposals_kenmesh import Findings
-from .text_kenmesh import content_spans
 
 FIELDS = ("title", "abstract")
 Channel = tuple[torch.Tensor, torch.Tensor]
@@ -93,21 +92,21 @@ class Reasons:
             yield _Part(article, variants, given, told, numbers, network)
 
     def _removed_tokens(self, article: ArticleWords, variants: Variants) -> list[np.ndarray]:
-        """Which of the network's words each variant lacks, in title and abstract, `(text, variants)` each.
+        """Which of the network's tokens each variant lacks, in title and abstract, `(text, variants)` each.
 
-        A word of the network may be several here, such as il-6; it lacks if one of them does.
+        A token may be several words here, such as il-6, or a piece of one; it lacks if one of them does.
         """
         processor, rows, first = self.processor, [], 0
         limits = (processor.max_title_tokens, processor.max_abstract_tokens)
         positions = article.positions[: article.titles], article.positions[article.titles :]
         for text, limit, words in zip(article.texts, limits, positions, strict=True):
-            places = content_spans(text)
-            if places is None:
-                places = processor.tokenizer(text, return_offsets_mapping=True)["offset_mapping"]
-            tokens = np.array(places[:limit], np.int64).reshape(-1, 2)
+            tokens = processor.token_spans(text, limit)
             starts = first + np.searchsorted(words[:, 1], tokens[:, 0], "right")
             ends = first + np.searchsorted(words[:, 0], tokens[:, 1], "left")
-            rows.append(variants.lacks(starts, np.maximum(starts, ends)))
+            lacking = variants.lacks(starts, np.maximum(starts, ends))
+            # Without words no punctuation is left either.
+            lacking[:, TEXTLESS] = True
+            rows.append(lacking)
             first += len(words)
         return rows
 

@@ -62,3 +62,17 @@ def tiny_model(tiny_tagger: MeSHIndexingPipeline, tmp_path_factory: pytest.TempP
     folder = tmp_path_factory.mktemp("model")
     tiny_tagger.save_pretrained(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def encoder_tagger() -> MeSHIndexingPipeline:
+    """A tagger in memory whose texts an encoder reads; tests must not change it."""
+    return build_tagger(encoder=True, word_path=True)
+
+
+@pytest.fixture(scope="session")
+def encoder_model(encoder_tagger: MeSHIndexingPipeline, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same tagger saved, as a complete model folder; tests must not change it."""
+    folder = tmp_path_factory.mktemp("encoder-model")
+    encoder_tagger.save_pretrained(folder)
+    return folder

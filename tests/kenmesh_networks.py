@@ -9,6 +9,21 @@ from kenmesh_hf.modeling.modeling_kenmesh import KenMeSHForMeSHIndexing
 
 LABELS, WORDS, EVIDENCE = 17, 40, 3
 EVIDENCE_ON = {"num_evidence_features": EVIDENCE, "evidence_hidden_size": 4}
+# A BERT of two layers; words 2 and 3 of a text stand for its special tokens.
+ENCODER = {
+    "text_encoder": {
+        "model_type": "bert",
+        "vocab_size": WORDS,
+        "hidden_size": 6,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 10,
+        "max_position_embeddings": 32,
+        "hidden_dropout_prob": 0.0,
+        "attention_probs_dropout_prob": 0.0,
+    },
+    "special_token_ids": [2, 3],
+}
 SWITCHES = {
     "paper": {},
     "a_one_channel": {"two_channels": False},
@@ -27,6 +42,12 @@ SWITCHES = {
     "candidates_loss": {"loss_labels": "candidates"},
     "sampled_loss": {"loss_labels": "sampled", "num_sampled_negatives": 5},
     "everything": {"num_lstm_layers": 2, "label_bias": True, "loss_labels": "candidates", **EVIDENCE_ON},
+    "encoder": {"label_bias": True, **ENCODER},
+    "encoder_word_path": {"word_path": True, **ENCODER},
+    "encoder_one_channel": {"two_channels": False, **ENCODER},
+    "encoder_free_labels": {"label_encoder": "free", **ENCODER},
+    "encoder_everything": {"word_path": True, "label_bias": True, "loss_labels": "candidates", **ENCODER}
+    | EVIDENCE_ON,
 }
 every_switch = pytest.mark.parametrize("changes", SWITCHES.values(), ids=SWITCHES.keys())
 

@@ -3,6 +3,8 @@
 import numpy as np
 import torch
 from tiny import tiny_articles, tiny_vocabulary
+from tiny_encoder import tiny_bert_config, tiny_tokenizer
+from transformers import BertModel
 
 from kenmesh_hf.indexing import build_candidates, find_candidates, label_ids
 from kenmesh_hf.modeling.pipeline_kenmesh import MeSHIndexingPipeline
@@ -15,13 +17,14 @@ TRAINING = tiny_articles(120)
 UNSEEN = tiny_articles(40, seed=9, first_pmid=5001)
 
 
-def build_tagger(**settings: object) -> MeSHIndexingPipeline:
-    """A tagger that gives mostly right tags; `settings` go to the network's configuration."""
+def build_tagger(encoder: bool = False, **settings: object) -> MeSHIndexingPipeline:
+    """A tagger that gives mostly right tags, with words or with a tiny BERT; `settings` go to the network."""
     torch.manual_seed(0)
     vocabulary = tiny_vocabulary()
     words = build_vocabulary_words([f"{article.title} {article.abstract}" for article in TRAINING])
     processor = KenMeSHProcessor(
-        build_tokenizer(words),
+        tiny_tokenizer() if encoder else build_tokenizer(words),
+        **({"max_title_tokens": 24, "max_abstract_tokens": 40} if encoder else {}),
         candidates=build_candidates(TRAINING, vocabulary),
         vocabulary=vocabulary,
         thresholds=Thresholds(
@@ -30,6 +33,8 @@ def build_tagger(**settings: object) -> MeSHIndexingPipeline:
     )
     vectors = np.random.default_rng(0).normal(size=(len(processor.word_ids), 8)).astype(np.float32)
     settings = {"loss_labels": "candidates", "label_bias": True} | settings
+    if encoder:
+        settings["text_encoder"] = BertModel(tiny_bert_config())
     model = build_network(processor, vectors, evidence=True, **settings)
     start_evidence(model, _rows(processor), epochs=150)
     with torch.no_grad():

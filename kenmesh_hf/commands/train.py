@@ -33,7 +33,8 @@ COMMAND = Command(
     summary="train on a prepared set",
     examples="""kenmesh train data --out my-model
 kenmesh train data --out my-model --resume
-kenmesh train newer-data --out newer-model --start-from my-model --learning-rate 3e-4""",
+kenmesh train newer-data --out newer-model --start-from my-model --learning-rate 3e-4
+kenmesh train data --out my-model --encoder organisation/name --word-path --gradient-checkpointing""",
     add_arguments=add_arguments,
     run=run,
 )

@@ -9,6 +9,7 @@ from .dataset import PreparedDataset, column_bytes, encode_articles, load_prepar
 from .preparation import Division, divide_articles, prepare
 from .row_stream import RowStream
 from .stages import Stages, file_state
+from .tokens import tokenize_anew
 
 __all__ = [
     "Division",
@@ -22,5 +23,6 @@ __all__ = [
     "file_state",
     "load_prepared",
     "prepare",
+    "tokenize_anew",
     "write_rows",
 ]

@@ -11,7 +11,7 @@ import datasets
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from datasets import Dataset, Features, List, Value, load_dataset
+from datasets import Dataset, Features, List, Value, concatenate_datasets, load_dataset
 from datasets.exceptions import DatasetGenerationError
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
@@ -21,7 +21,7 @@ from ..evaluating import to_offsets
 from ..modeling.pipeline_kenmesh import batches
 from ..modeling.processing_kenmesh import KenMeSHProcessor
 from ..reading import Article, read_articles
-from .row_stream import RowGroup, RowStream, find_row_groups
+from .row_stream import TOKEN_COLUMNS, RowGroup, RowStream, find_row_groups
 
 DATA_FOLDER = "data"
 PROCESSOR_FOLDER = "processor"
@@ -116,15 +116,20 @@ def encode_articles(processor: KenMeSHProcessor, articles: Sequence[Article]) ->
         "pmid": pa.array([article.pmid for article in articles], pa.string()),
         "journal": pa.array([article.journal for article in articles], pa.string()),
         "year": pa.array([article.year for article in articles], pa.int32()),
-        "title_input_ids": _lists([row["title_input_ids"] for row in rows], np.int32),
-        "input_ids": _lists([row["input_ids"] for row in rows], np.int32),
-        "length": pa.array([len(row["title_input_ids"]) + len(row["input_ids"]) for row in rows], pa.int32()),
+        **token_columns([row["title_input_ids"] for row in rows], [row["input_ids"] for row in rows]),
         "labels": _lists(known, np.int32),
         "unknown_labels": pa.array(unknown, pa.int32()),
         "candidate_ids": _lists([row["candidate_ids"] for row in rows], np.int32),
         "candidate_features": _lists([row["candidate_features"].ravel() for row in rows], np.float16),
     }
     return pa.table(columns, schema=FEATURES.arrow_schema)
+
+
+def token_columns(titles: Sequence[Sequence[int]], texts: Sequence[Sequence[int]]) -> dict[str, pa.Array]:
+    """`TOKEN_COLUMNS` of the token ids of titles and abstracts."""
+    lengths = [len(title) + len(text) for title, text in zip(titles, texts, strict=True)]
+    columns = _lists(titles, np.int32), _lists(texts, np.int32), pa.array(lengths, pa.int32())
+    return dict(zip(TOKEN_COLUMNS, columns, strict=True))
 
 
 def _lists(rows: Sequence[Any], dtype: type) -> pa.ListArray:
@@ -151,15 +156,27 @@ def column_bytes(path: str | Path, column: str) -> tuple[int, int]:
 
 @dataclass
 class PreparedDataset:
-    """A folder that `kenmesh prepare` finished; its parts are read when they are asked for."""
+    """A folder that `kenmesh prepare` finished; its parts are read when they are asked for.
+
+    Attributes:
+        folder: Of the dataset.
+        tokens: Folder of the tokens of another tokenizer, which stand in for those of the rows.
+    """
 
     folder: Path
+    tokens: Path | None = None
     _loaded: dict[str, Dataset] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def processor(self) -> KenMeSHProcessor:
         """Tokenizer, candidates and vocabulary."""
         return KenMeSHProcessor.from_pretrained(self.folder / PROCESSOR_FOLDER)
+
+    def with_tokens(self, folder: Path, processor: KenMeSHProcessor) -> "PreparedDataset":
+        """The same dataset with the tokens of another processor, which are in a folder."""
+        other = PreparedDataset(self.folder, folder)
+        other.processor = processor
+        return other
 
     @cached_property
     def word_vectors(self) -> np.ndarray:
@@ -189,7 +206,7 @@ class PreparedDataset:
             batch_size: Rows of a batch of all processes together.
             seed: Random seed.
         """
-        return RowStream(self._row_groups(name), batch_size, seed)
+        return RowStream(self.row_groups(name), batch_size, seed)
 
     def split(self, name: str) -> Dataset:
         """Rows of a split that must be there, given as NumPy arrays by their number.
@@ -198,10 +215,12 @@ class PreparedDataset:
         that rows prepared again are not taken for those in the cache.
         """
         if name not in self._loaded:
-            files = sorted({str(group.file) for group in self._row_groups(name)})
-            key = self.report.get("fingerprint", "")
+            groups = self.row_groups(name)
             try:
-                rows = load_dataset("parquet", data_files={name: files}, split=name, description=key)
+                rows = self._load(name, sorted({str(group.file) for group in groups}))
+                if self.tokens:
+                    tokens = self._load(name, sorted({str(group.tokens) for group in groups}))
+                    rows = concatenate_datasets([rows.remove_columns([*TOKEN_COLUMNS]), tokens], axis=1)
             except DatasetGenerationError as error:
                 raise InputError(
                     f"{self.folder / DATA_FOLDER} has {name} articles that cannot be read "
@@ -210,14 +229,23 @@ class PreparedDataset:
             self._loaded[name] = rows.with_format("numpy")
         return self._loaded[name]
 
-    def _row_groups(self, name: str) -> list[RowGroup]:
+    def _load(self, name: str, files: list[str]) -> Dataset:
+        key = self.report.get("fingerprint", "")
+        return load_dataset("parquet", data_files={name: files}, split=name, description=key)
+
+    @property
+    def splits(self) -> dict[str, int]:
+        """The number of articles in each split."""
+        return {split: figures["articles"] for split, figures in self.report["splits"].items()}
+
+    def row_groups(self, name: str) -> list[RowGroup]:
         """The row groups of a split, all of them there."""
-        counts = {split: figures["articles"] for split, figures in self.report["splits"].items()}
+        counts = self.splits
         if name not in counts:
             raise InputError(
                 f"{self.folder} has no {name} articles, only {', '.join(counts)}; prepare it with some."
             )
-        groups = find_row_groups(sorted((self.folder / DATA_FOLDER).glob(f"{name}-*.parquet")))
+        groups = find_row_groups(sorted((self.folder / DATA_FOLDER).glob(f"{name}-*.parquet")), self.tokens)
         if (found := sum(map(len, groups))) != counts[name]:
             raise InputError(
                 f"{self.folder / DATA_FOLDER} has {found} {name} articles instead of {counts[name]}: "

@@ -15,7 +15,8 @@ from ..errors import InputError
 
 Row = dict[str, Any]
 # What a network is trained on, and the length by which rows are put together.
-COLUMNS = ("title_input_ids", "input_ids", "length", "labels", "candidate_ids", "candidate_features")
+TOKEN_COLUMNS = ("title_input_ids", "input_ids", "length")
+COLUMNS = (*TOKEN_COLUMNS, "labels", "candidate_ids", "candidate_features")
 # Rows that are in memory at once, about 150 MB.
 POOL = 4096
 # Batches among whose rows those of like length are looked for, as `Trainer` does: more would pad less, and
@@ -33,33 +34,52 @@ class RowGroup:
         file: The Parquet file.
         number: Of the group in the file.
         wanted: Numbers of the rows that are wanted, a byte each if the group has no more than 256.
+        tokens: A file of the same row groups from which `TOKEN_COLUMNS` are taken, if not from this one.
     """
 
     file: Path
     number: int
     wanted: np.ndarray
+    tokens: Path | None = None
 
     def __len__(self) -> int:
         return len(self.wanted)
 
     def read(self, columns: Sequence[str]) -> pa.Table:
         """Some columns of the wanted rows."""
-        with _opened(self.file) as parquet:
-            # Threads would not survive the fork of a loader's worker.
-            table = parquet.read_row_group(self.number, columns=list(columns), use_threads=False)
+        found: dict[str, pa.ChunkedArray] = {}
+        for file, here in self._files_of(columns).items():
+            with _opened(file) as parquet:
+                # Threads would not survive the fork of a loader's worker.
+                table = parquet.read_row_group(self.number, columns=here, use_threads=False)
+            found |= {name: table[name] for name in here}
+        table = pa.table({name: found[name] for name in columns})
         return table if len(self) == len(table) else table.take(self.wanted)
 
+    def _files_of(self, columns: Sequence[str]) -> dict[Path, list[str]]:
+        """Which columns are in which file."""
+        files: dict[Path, list[str]] = {}
+        for name in columns:
+            file = self.tokens if self.tokens and name in TOKEN_COLUMNS else self.file
+            files.setdefault(file, []).append(name)
+        return files
 
-def find_row_groups(files: Sequence[Path]) -> list[RowGroup]:
-    """The row groups of Parquet files, all of their rows wanted."""
-    return [group for file in files for group in _groups_of(file)]
+
+def find_row_groups(files: Sequence[Path], tokens: Path | None = None) -> list[RowGroup]:
+    """The row groups of Parquet files, all of their rows wanted.
+
+    Args:
+        files: The Parquet files.
+        tokens: Folder of files of the same names from which the tokens are taken.
+    """
+    return [group for file in files for group in _groups_of(file, tokens and tokens / file.name)]
 
 
-def _groups_of(file: Path) -> list[RowGroup]:
+def _groups_of(file: Path, tokens: Path | None) -> list[RowGroup]:
     with _opened(file) as parquet:
         sizes = [parquet.metadata.row_group(number).num_rows for number in range(parquet.num_row_groups)]
     return [
-        RowGroup(file, number, np.arange(size).astype(np.min_scalar_type(max(size - 1, 0))))
+        RowGroup(file, number, np.arange(size).astype(np.min_scalar_type(max(size - 1, 0))), tokens)
         for number, size in enumerate(sizes)
     ]
 

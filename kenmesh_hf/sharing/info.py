@@ -15,7 +15,7 @@ from ..modeling.thresholds_kenmesh import THRESHOLDS_NAME, Thresholds
 from ..modeling.vocabulary_kenmesh import VOCABULARY_FILE, MeshVocabulary
 from ..showing import table_lines
 from .loading import find_model
-from .results import RESULTS_FILE, read_results
+from .results import RESULTS_FILE, describe_encoder, read_results
 
 PARTS = {
     "model.safetensors": "weights",
@@ -40,6 +40,7 @@ def describe_model(model: str | Path, **hub_options: Any) -> dict[str, Any]:
     result: dict[str, Any] = {
         "model": str(model),
         "labels": config.num_labels,
+        **({"text_encoder": encoder} if (encoder := describe_encoder(config)) else {}),
         "words": config.vocab_size,
         "embedding_size": config.embedding_size,
         "evidence_features": config.num_evidence_features,

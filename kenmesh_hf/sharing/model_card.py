@@ -54,9 +54,10 @@ def render_model_card(results: Mapping[str, Any], template: str, *, repo_id: str
     """Fills a card.
 
     Args:
-        results: `model_name`, `mesh_year`, `num_labels`, `num_parameters`, `datasets` (ids on the Hub),
-            `training` (`articles`, `index_articles`, `sources`, `split_rule`) and `evaluations`, a list of
-            `name`, `dataset`, `split`, `metrics` and `weak_spots` (`what`, `F1`, `gold`). All may be missing.
+        results: `model_name`, `mesh_year`, `num_labels`, `text_encoder` (its name and size),
+            `num_parameters`, `datasets` (ids on the Hub), `training` (`articles`, `index_articles`,
+            `sources`, `split_rule`) and `evaluations`, a list of `name`, `dataset`, `split`, `metrics` and
+            `weak_spots` (`what`, `F1`, `gold`). All may be missing.
         template: A card with `results` blocks, filled or not.
         repo_id: Where the model will be found on the Hub.
     """
@@ -111,9 +112,10 @@ for tag in tagger({{"title": "Aspirin after stroke", "abstract": "…", "journal
 
 
 def _facts(results: Mapping[str, Any]) -> str:
-    titles = {"mesh_year": "MeSH year", "num_labels": "descriptors", "num_parameters": "parameters"}
+    titles = {"mesh_year": "MeSH year", "num_labels": "descriptors", "text_encoder": "text encoder"}
+    titles |= {"num_parameters": "parameters"}
     rows = [
-        [title, str(results[name]) if name == "mesh_year" else count(results[name])]
+        [title, count(results[name]) if name.startswith("num_") else str(results[name])]
         for name, title in titles.items()
         if name in results
     ]

@@ -11,12 +11,13 @@ from ..errors import InputError
 from ..files import BUNDLED_CHECKPOINT
 from ..modeling import checksums_kenmesh
 from ..modeling.checksums_kenmesh import is_artefact, is_index
+from ..modeling.configuration_kenmesh import KenMeSHConfig
 from ..showing import has_results_blocks
 from .dataset_card import measure_candidates, parquet_files, render_dataset_card
 from .hub_errors import hub_sentences
 from .loading import check_files
 from .model_card import card_template, render_model_card
-from .results import CARD, read_results
+from .results import CARD, describe_encoder, read_results
 
 SHARED_SUFFIXES = (".json", ".py", ".md")
 TRAINING_FILES = ("trainer_state.json", "all_results.json", "train_results.json", "eval_results.json")
@@ -123,9 +124,12 @@ def _check_model_folder(folder: Path) -> list[str]:
 def _model_card(folder: Path, repo_id: str) -> str:
     path = folder / CARD
     card = path.read_text(encoding="utf-8") if path.exists() else card_template()
-    return (
-        render_model_card(read_results(folder), card, repo_id=repo_id) if has_results_blocks(card) else card
-    )
+    if not has_results_blocks(card):
+        return card
+    results, encoder = read_results(folder), describe_encoder(KenMeSHConfig.from_pretrained(folder))
+    if encoder:
+        results["text_encoder"] = encoder
+    return render_model_card(results, card, repo_id=repo_id)
 
 
 def push_dataset(

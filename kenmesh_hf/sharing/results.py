@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import InputError
 from ..files import write_json
+from ..modeling.configuration_kenmesh import KenMeSHConfig
 
 RESULTS_FILE = "results.json"
 CARD = "README.md"
@@ -25,6 +26,15 @@ def read_results(folder: str | os.PathLike) -> dict[str, Any]:
     if not isinstance(results, dict):
         raise InputError(f"{path} must hold one JSON object; write it again with `kenmesh evaluate`.")
     return results
+
+
+def describe_encoder(config: KenMeSHConfig) -> str | None:
+    """Name, kind and size of the text encoder of a model; None where words and a biLSTM read the texts."""
+    encoder: Any = config.text_encoder
+    if encoder is None:
+        return None
+    name = encoder.name_or_path or "unnamed"
+    return f"{name} ({encoder.model_type}, {encoder.num_hidden_layers} layers of {encoder.hidden_size})"
 
 
 def write_results(folder: str | os.PathLike, results: Mapping[str, Any]) -> None:

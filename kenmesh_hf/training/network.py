@@ -1,5 +1,6 @@
 """A fresh network for a processor: its labels, its word vectors, a good start for the evidence weights."""
 
+import copy
 import math
 import os
 from collections.abc import Iterable, Mapping
@@ -8,13 +9,14 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
+from transformers import PreTrainedModel
 
 from ..errors import MismatchError
 from ..modeling.configuration_kenmesh import KenMeSHConfig
 from ..modeling.modeling_kenmesh import KenMeSHForMeSHIndexing
 from ..modeling.processing_kenmesh import KenMeSHProcessor
-from ..modeling.text_kenmesh import UNK_TOKEN, content_words
 from ..modeling.vocabulary_kenmesh import MeshVocabulary
+from .encoder import load_encoder
 
 # How the evidence weights are trained before the network: a few million candidates, some seconds.
 START_ARTICLES, START_EPOCHS, START_BATCH, START_RATE = 6000, 6, 4096, 3e-3
@@ -25,21 +27,14 @@ WORD_SPREAD = 0.1
 LABEL_BUFFERS = tuple(f"kenmesh.label_encoder.{name}" for name in ("token_ids", "token_offsets", "edges"))
 
 
-def label_inputs(vocabulary: MeshVocabulary, word_ids: Mapping[str, int]) -> dict[str, torch.Tensor]:
-    """What the label encoder is given: words of every name, where each name starts, parent–child pairs.
-
-    Words that the tokenizer does not know are left out; a name of such words only is one unknown word.
-    """
-    unknown = word_ids[UNK_TOKEN]
-    names = [
-        [word_ids[word] for word in content_words(name) if word in word_ids] for name in vocabulary.names
-    ]
-    names = [ids or [unknown] for ids in names]
+def label_inputs(processor: KenMeSHProcessor) -> dict[str, torch.Tensor]:
+    """What the label encoder is given: tokens of every name, where each name starts, parent–child pairs."""
+    names = processor.encode_names(processor.vocabulary.names)
     starts = np.cumsum([0] + [len(ids) for ids in names[:-1]])
     return {
         "token_ids": torch.tensor([word for ids in names for word in ids]),
         "token_offsets": torch.from_numpy(starts),
-        "edges": torch.from_numpy(vocabulary.edges()),
+        "edges": torch.from_numpy(processor.vocabulary.edges()),
     }
 
 
@@ -52,36 +47,73 @@ def label_names(vocabulary: MeshVocabulary) -> dict[str, dict]:
 
 
 def build_network(
-    processor: KenMeSHProcessor, word_vectors: np.ndarray, evidence: bool = False, **settings: Any
+    processor: KenMeSHProcessor,
+    word_vectors: np.ndarray | None = None,
+    evidence: bool = False,
+    text_encoder: str | PreTrainedModel | None = None,
+    **settings: Any,
 ) -> KenMeSHForMeSHIndexing:
     """A network that fits the processor.
 
     Args:
-        processor: Gives the words, the labels and the number of evidence features.
+        processor: Gives the tokens, the labels and the number of evidence features.
         word_vectors: First values of the embedding table `(words, dim)`, in the order of the tokenizer's ids.
         evidence: Whether the numbers of a candidate count.
+        text_encoder: Instead of word vectors a pretrained encoder, or its folder or Hub name; the processor
+            has its tokenizer.
         **settings: Further fields of `KenMeSHConfig`.
     """
+    encoder = load_encoder(text_encoder).model if isinstance(text_encoder, str) else text_encoder
+    labels = label_inputs(processor)
+    sizes = {
+        "num_label_tokens": len(labels["token_ids"]),
+        "num_edges": labels["edges"].shape[1],
+        "num_evidence_features": len(processor.candidates.FEATURES) if evidence else 0,
+    }
+    sizes |= _word_fields(processor, word_vectors) if encoder is None else _encoder_fields(processor, encoder)
+    model = KenMeSHForMeSHIndexing(KenMeSHConfig(**(settings | sizes | label_names(processor.vocabulary))))
+    if model.config.label_encoder == "gcn":
+        model.kenmesh.set_labels(**labels)
+    if encoder is not None:
+        _take_encoder(model, encoder, labels["token_ids"])
+    elif word_vectors is not None:
+        _take_word_vectors(model, word_vectors)
+    return model
+
+
+def _word_fields(processor: KenMeSHProcessor, word_vectors: np.ndarray | None) -> dict[str, Any]:
+    if word_vectors is None:
+        raise MismatchError("A network needs word vectors or a text encoder; give one of them.")
     if len(word_vectors) != len(processor.word_ids):
         raise MismatchError(
             f"There are {len(word_vectors)} word vectors for a tokenizer of {len(processor.word_ids)} words; "
             "prepare both from the same corpus."
         )
-    labels = label_inputs(processor.vocabulary, processor.word_ids)
-    sizes = {
-        "vocab_size": len(word_vectors),
-        "embedding_size": word_vectors.shape[1],
-        "num_label_tokens": len(labels["token_ids"]),
-        "num_edges": labels["edges"].shape[1],
-        "num_evidence_features": len(processor.candidates.FEATURES) if evidence else 0,
-    }
-    model = KenMeSHForMeSHIndexing(KenMeSHConfig(**(settings | sizes | label_names(processor.vocabulary))))
-    with torch.no_grad():
-        spread = max(float(word_vectors.std()), 1e-6)
-        model.kenmesh.word_embeddings.weight.copy_(torch.from_numpy(word_vectors * (WORD_SPREAD / spread)))
-    if model.config.label_encoder == "gcn":
-        model.kenmesh.set_labels(**labels)
-    return model
+    return {"vocab_size": len(word_vectors), "embedding_size": word_vectors.shape[1]}
+
+
+def _encoder_fields(processor: KenMeSHProcessor, encoder: PreTrainedModel) -> dict[str, Any]:
+    pieces = processor.pieces
+    if pieces is None:
+        raise MismatchError("The processor has a tokenizer of words; give it that of the encoder.")
+    special = sorted({*pieces.before, *pieces.after})
+    return {"text_encoder": copy.deepcopy(encoder.config), "special_token_ids": special}
+
+
+@torch.no_grad()
+def _take_word_vectors(model: KenMeSHForMeSHIndexing, word_vectors: np.ndarray) -> None:
+    spread = max(float(word_vectors.std()), 1e-6)
+    model.kenmesh.word_embeddings.weight.copy_(torch.from_numpy(word_vectors * (WORD_SPREAD / spread)))
+
+
+@torch.no_grad()
+def _take_encoder(model: KenMeSHForMeSHIndexing, encoder: PreTrainedModel, name_tokens: torch.Tensor) -> None:
+    """Gives the network the encoder's weights; what all names have in common tells none from another."""
+    base, weights = model.kenmesh, encoder.state_dict()
+    base.text_encoder.load_state_dict({name: weights[name] for name in base.text_encoder.state_dict()})
+    if base.text_features.word_norm is not None:
+        vectors = base.text_features.word_vectors(base.get_input_embeddings().weight)
+        base.text_features.word_norm.bias.copy_(-vectors[name_tokens].mean(0))
 
 
 @torch.no_grad()
@@ -91,7 +123,7 @@ def continue_network(
     """A trained network, fitted to the words and labels of another processor.
 
     What belongs to a word or a descriptor goes with it. New words start from `word_vectors`, new descriptors
-    from their names and the bias that all start with.
+    from their names and the bias that all start with. A text encoder keeps its tokens, which spell any word.
 
     Args:
         folder: A complete saved model.
@@ -101,10 +133,11 @@ def continue_network(
     """
     old = KenMeSHForMeSHIndexing.from_pretrained(folder)
     known = KenMeSHProcessor.from_pretrained(folder)
-    _check_sizes(old.config, processor, word_vectors)
-    model = build_network(
-        processor, word_vectors, old.evidence is not None, **(old.config.to_dict() | settings)
-    )
+    _check_sizes(old.config, processor, known, word_vectors)
+    settings = old.config.to_dict() | settings
+    if old.config.text_encoder is not None:
+        settings["text_encoder"] = old.kenmesh.text_encoder
+    model = build_network(processor, word_vectors, old.evidence is not None, **settings)
     by_word = _common(processor.word_ids, known.word_ids)
     by_label = _common(
         label_names(processor.vocabulary)["label2id"], label_names(known.vocabulary)["label2id"]
@@ -130,9 +163,14 @@ def _common(new: Mapping[str, int], old: Mapping[str, int]) -> tuple[torch.Tenso
     return torch.tensor([to for to, _ in both]), torch.tensor([source for _, source in both])
 
 
-def _check_sizes(config: KenMeSHConfig, processor: KenMeSHProcessor, word_vectors: np.ndarray) -> None:
+def _check_sizes(
+    config: KenMeSHConfig, processor: KenMeSHProcessor, known: KenMeSHProcessor, word_vectors: np.ndarray
+) -> None:
     features = len(processor.candidates.FEATURES)
-    if config.embedding_size != word_vectors.shape[1]:
+    if config.text_encoder is not None:
+        if processor.word_ids != known.word_ids:
+            raise MismatchError("The dataset has not the tokens of the model's encoder; tokenize it anew.")
+    elif config.embedding_size != word_vectors.shape[1]:
         raise MismatchError(
             f"The model's word vectors have {config.embedding_size} numbers, those of the dataset "
             f"{word_vectors.shape[1]}; prepare it with an embedding size of {config.embedding_size}."

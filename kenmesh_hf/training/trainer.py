@@ -35,6 +35,7 @@ from ..options import TrainingOptions
 from ..preparing import PreparedDataset, RowStream, load_prepared
 from ..showing import check_plots, plot_training
 from .collator import KenMeSHCollator
+from .encoder import parameter_groups, short_name, tokens_for
 from .network import START_ARTICLES, build_network, continue_network, start_evidence
 
 CHECKPOINTS = "checkpoints"
@@ -47,7 +48,10 @@ TOP_LABELS = 100
 # Steps within an epoch after which a checkpoint is saved: half an hour at a step a second.
 SAVE_STEPS = 2000
 # Options that change nothing but the speed, and may be others when a training goes on.
-FREE_OPTIONS = ("num_workers",)
+FREE_OPTIONS = ("num_workers", "gradient_checkpointing")
+# Share of the first epoch in which the learning rates of an encoder rise from zero: the parts around it are
+# new at first, and what they ask of it is noise.
+WARM_UP = 0.1
 
 
 def keep_best_labels(logits: torch.Tensor, labels: torch.Tensor) -> Any:
@@ -59,12 +63,18 @@ def keep_best_labels(logits: torch.Tensor, labels: torch.Tensor) -> Any:
 def build_optimizer(
     model: torch.nn.Module, options: TrainingOptions, steps_per_epoch: int
 ) -> tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.LambdaLR]:
-    """Adam, with a learning rate that falls by the same factor after every epoch."""
-    optimizer = torch.optim.Adam(model.parameters(), lr=options.learning_rate)
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda step: options.decay ** (step // steps_per_epoch)
-    )
-    return optimizer, schedule
+    """Adam, with learning rates that fall by the same factor after every epoch; an encoder's rise before."""
+
+    def fall(step: int) -> float:
+        return options.decay ** (step // steps_per_epoch)
+
+    def rise_and_fall(step: int) -> float:
+        return min(1.0, (step + 1) / max(1.0, WARM_UP * steps_per_epoch)) * fall(step)
+
+    ours, *encoders = parameter_groups(model, options)
+    optimizer = torch.optim.Adam([ours, *encoders])
+    factors: Any = [fall] + [rise_and_fall] * len(encoders)
+    return optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, factors)
 
 
 def training_arguments(out: Path, options: TrainingOptions, **overrides: Any) -> TrainingArguments:
@@ -93,10 +103,12 @@ def training_arguments(out: Path, options: TrainingOptions, **overrides: Any) ->
         # Several processes on a machine without GPU find each other only if told that there is none.
         "use_cpu": not torch.accelerator.is_available(),
         "dataloader_pin_memory": torch.cuda.is_available(),
-        "bf16": torch.cuda.is_available() and torch.cuda.is_bf16_supported(),
-        "fp16": torch.cuda.is_available() and not torch.cuda.is_bf16_supported(),
+        "bf16": options.bf16 or (torch.cuda.is_available() and torch.cuda.is_bf16_supported()),
+        "fp16": not options.bf16 and torch.cuda.is_available() and not torch.cuda.is_bf16_supported(),
         "seed": options.seed,
     }
+    if options.gradient_checkpointing:
+        settings["gradient_checkpointing"] = True
     return TrainingArguments(**(settings | overrides))
 
 
@@ -168,10 +180,14 @@ def build_trainer(
 def start_network(
     prepared: PreparedDataset, train: RowStream, options: TrainingOptions
 ) -> KenMeSHForMeSHIndexing:
-    """A fresh network with the dataset's word vectors; evidence weights are trained before it."""
+    """A fresh network with the dataset's word vectors, or with an encoder whose tokens the dataset has.
+
+    Evidence weights are trained before it.
+    """
     torch.manual_seed(options.seed)
-    settings = options.network_settings()
-    model = build_network(prepared.processor, prepared.word_vectors, options.evidence, **settings)
+    settings = options.network_settings() | {"text_encoder": options.encoder}
+    vectors = None if options.encoder else prepared.word_vectors
+    model = build_network(prepared.processor, vectors, options.evidence, **settings)
     if options.evidence:
         start_evidence(model, train.sample(START_ARTICLES, options.seed))
     return model
@@ -203,13 +219,15 @@ def train(
     check_plots()
     prepared, out = load_prepared(data), Path(out)
     model: KenMeSHForMeSHIndexing
-    rows, validation = training_rows(prepared, options), validation_rows(prepared, options)
     checkpoints = out / CHECKPOINTS
     settings = asdict(options) | {"data": Path(data).name, "start_from": start_from and Path(start_from).name}
+    settings["encoder"] = options.encoder and short_name(options.encoder)
     arguments = training_arguments(checkpoints, options, **overrides)
     with arguments.main_process_first(local=False):
         # The other processes go on with what the first has begun.
+        prepared = tokens_for(prepared, options, start_from, not arguments.disable_tqdm)
         resumed_from = _begin(checkpoints, settings, resume or arguments.process_index > 0)
+    rows, validation = training_rows(prepared, options), validation_rows(prepared, options)
     if resumed_from:
         model = KenMeSHForMeSHIndexing.from_pretrained(resumed_from)
     elif start_from:
@@ -217,6 +235,10 @@ def train(
         model = continue_network(start_from, prepared.processor, prepared.word_vectors, **changes)
     else:
         model = start_network(prepared, rows, options)
+    if options.gradient_checkpointing and model.config.text_encoder is None:
+        raise InputError(
+            "Only layers of an encoder can be computed twice; leave --gradient-checkpointing out."
+        )
     trainer = build_trainer(model, prepared.processor, rows, validation, arguments, options)
     start = time.perf_counter()
     if resumed_from and _is_last(resumed_from):

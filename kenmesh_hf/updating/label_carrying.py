@@ -10,6 +10,7 @@ from ..modeling.indexed_articles_kenmesh import IndexedArticles, LabelFrequencie
 from ..modeling.journals_kenmesh import JournalTable
 from ..modeling.lexicon_kenmesh import Lexicon
 from ..modeling.modeling_kenmesh import KenMeSHForMeSHIndexing
+from ..modeling.processing_kenmesh import KenMeSHProcessor
 from ..modeling.tensors_kenmesh import id_type
 from ..modeling.text_kenmesh import UNK_TOKEN, content_words
 from ..modeling.thresholds_kenmesh import Thresholds
@@ -182,7 +183,7 @@ def new_name_words(plan: UpdatePlan, word_ids: dict[str, int]) -> dict[str, list
 def carry_network(
     model: KenMeSHForMeSHIndexing,
     plan: UpdatePlan,
-    word_ids: dict[str, int],
+    processor: KenMeSHProcessor,
     new_words: dict[str, list[int]],
 ) -> KenMeSHForMeSHIndexing:
     """A network over the new labels; every weight that belongs to no label is the same.
@@ -190,10 +191,10 @@ def carry_network(
     Args:
         model: The network of the old year.
         plan: Which label becomes which.
-        word_ids: Id of each word, the new ones included, which come last.
+        processor: Of the new year; it knows the new words, too, which come last.
         new_words: For each new word the ids of words that it starts like.
     """
-    labels = label_inputs(plan.new, word_ids)
+    labels, word_ids = label_inputs(processor), processor.word_ids
     sizes = {
         "vocab_size": model.config.vocab_size + len(new_words),
         "num_label_tokens": len(labels["token_ids"]),

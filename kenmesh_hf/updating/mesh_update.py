@@ -39,7 +39,8 @@ def update_mesh(
     if processor.vocabulary is None:
         raise MismatchError("The model has no MeSH vocabulary, so nobody knows what its labels mean.")
     plan = plan_update(processor.vocabulary, vocabulary)
-    new_words = new_name_words(plan, processor.word_ids)
+    # Pieces of words spell any name.
+    new_words = new_name_words(plan, processor.word_ids) if processor.pieces is None else {}
     tokenizer = processor.tokenizer
     if new_words:
         words = sorted(processor.word_ids, key=processor.word_ids.__getitem__)
@@ -51,7 +52,7 @@ def update_mesh(
         vocabulary=vocabulary,
         thresholds=None if thresholds is None else carry_thresholds(thresholds, plan),
     )
-    return carry_network(model, plan, updated.word_ids, new_words), updated, plan
+    return carry_network(model, plan, updated, new_words), updated, plan
 
 
 def update_model_folder(

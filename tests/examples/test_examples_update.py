@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from hub_server import TOKEN, HubServer
 from new_year import new_year_articles, write_new_year
 from patience import PATIENCE
@@ -31,7 +32,11 @@ def run(options: dict[str, object], hub: str, folder: Path) -> subprocess.Comple
     )
 
 
-def test_a_new_year_is_learned_and_the_old_one_kept(tiny_model: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["tiny_model", "encoder_model"])
+def test_a_new_year_is_learned_and_the_old_one_kept(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    tiny_model: Path = request.getfixturevalue(kind)
     mesh = write_new_year(tmp_path / "mesh2025.tsv")
     write_articles(new_year_articles(60, 3, 20_001), tmp_path / "new.jsonl")
     write_articles(new_year_articles(40, 4, 30_001), tmp_path / "held_out.jsonl")

@@ -148,7 +148,12 @@ def test_a_neighbour_left_out_has_no_vote(candidates):
     assert np.all(change[carried & ~everyone] > 0) and np.all(change[~carried] <= 0)
 
 
-@pytest.fixture(scope="module", params=[{}, {"two_channels": False}])
+ENCODER = {"encoder": True, "word_path": True}
+
+
+@pytest.fixture(
+    scope="module", params=[{}, {"two_channels": False}, ENCODER, ENCODER | {"two_channels": False}]
+)
 def tagger(request) -> MeSHIndexingPipeline:
     return build_tagger(**request.param)
 

@@ -5,20 +5,22 @@ from tiny_model import UNSEEN
 from without_package import run_without_package
 
 
-def test_remote_code_gives_the_same_numbers_without_the_package(tiny_model, tiny_tagger, tmp_path):
+@pytest.mark.parametrize("kind", ["tiny", "encoder"])
+def test_remote_code_gives_the_same_numbers_without_the_package(kind, request, tmp_path):
+    model, tagger = (request.getfixturevalue(f"{kind}_{part}") for part in ("model", "tagger"))
     rows = [
         {"title": article.title, "abstract": article.abstract, "journal": article.journal}
         for article in UNSEEN[:6]
     ]
-    tags, logits, modules, words = run_without_package(tiny_model, rows, tmp_path)
+    tags, logits, modules, words = run_without_package(model, rows, tmp_path)
     assert all(module.startswith("transformers_modules.") for module in modules)
-    for theirs, ours in zip(tags, tiny_tagger(rows, top_k=6, evidence=True), strict=True):
+    for theirs, ours in zip(tags, tagger(rows, top_k=6, evidence=True), strict=True):
         assert [tag["ui"] for tag in theirs] == [tag["ui"] for tag in ours]
         assert [tag["score"] for tag in theirs] == pytest.approx([tag["score"] for tag in ours], abs=1e-6)
         assert [tag["evidence"]["neighbours"] for tag in theirs] == [
             tag["evidence"]["neighbours"] for tag in ours
         ]
-    batch = tiny_tagger.processor(**{name: [row[name] for row in rows] for name in rows[0]})
-    expected = tiny_tagger.model(**batch).logits.detach().flatten().tolist()
+    batch = tagger.processor(**{name: [row[name] for row in rows] for name in rows[0]})
+    expected = tagger.model(**batch).logits.detach().flatten().tolist()
     assert [value for row in logits for value in row] == pytest.approx(expected, abs=1e-5)
-    assert words == tiny_tagger.processor.tokenizer.tokenize(rows[0]["title"])
+    assert words == tagger.processor.tokenizer.tokenize(rows[0]["title"])

@@ -54,6 +54,13 @@ def test_the_same_for_people(info, folder):
     assert "All 6 listed files are as they were saved." in out
 
 
+def test_an_encoder_is_named(info, encoder_model):
+    code, out = info(encoder_model, "--json")
+    found = json.loads(out)
+    assert code == 0 and found["text_encoder"] == "unnamed (bert, 2 layers of 16)"
+    assert "text encoder" in info(encoder_model)[1]
+
+
 def test_every_damaged_or_missing_file_is_named(info, folder):
     (folder / "tokenizer.json").write_text("{}")
     (folder / "mesh_vocabulary.tsv.gz").unlink()

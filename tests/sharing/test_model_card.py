@@ -15,6 +15,7 @@ from kenmesh_hf.errors import InputError
 from kenmesh_hf.evaluating import LabelSets, ScoredLabels, score_predictions
 from kenmesh_hf.sharing import card_template, read_results, render_model_card, write_results
 from kenmesh_hf.sharing.model_card import METRICS
+from kenmesh_hf.sharing.pushing import _model_card
 from kenmesh_hf.showing import has_results_blocks
 
 CARD = (ROOT / "model_card.md").read_text(encoding="utf-8")
@@ -94,6 +95,12 @@ def test_tables_show_the_figures():
     assert "| check tag Aged | 0.260 | 1,046 |" in block(card, "weak_spots")
     assert "29,917" in block(card, "model") and "2021" in block(card, "model")
     assert "40,697" in block(card, "training") and "By PMID." in block(card, "training")
+
+
+def test_the_card_of_a_model_with_encoder_names_it(encoder_model):
+    card = _model_card(encoder_model, "library/tagger")
+    assert "| text encoder | unnamed (bert, 2 layers of 16) |" in block(card, "model")
+    assert "text encoder" not in CARD and "biLSTM" not in CARD
 
 
 def test_card_is_its_own_template():

@@ -24,7 +24,7 @@ def prepared(tiny_prepared: Path) -> PreparedDataset:
 def test_label_inputs_name_words_and_edges() -> None:
     vocabulary = MeshVocabulary(["D1", "D2", "D3"], ["Heart Valves", "Unheard", "Heart"], [(), (), ()],
                                 [("A01.1",), (), ("A01",)])  # fmt: skip
-    found = label_inputs(vocabulary, {"[PAD]": 0, "[UNK]": 1, "heart": 2, "valves": 3})
+    found = label_inputs(KenMeSHProcessor(build_tokenizer(["heart", "valves"]), vocabulary=vocabulary))
     assert found["token_ids"].tolist() == [2, 3, 1, 2]
     assert found["token_offsets"].tolist() == [0, 2, 3]
     assert found["edges"].tolist() == [[2], [0]]

@@ -45,8 +45,10 @@ def update(tagger: MeSHIndexingPipeline, vocabulary: MeshVocabulary) -> MeSHInde
     return MeSHIndexingPipeline(model=model, processor=processor)
 
 
-def test_a_descriptor_added_far_away_changes_no_other_score(tiny_tagger):
-    before, after = scores(tiny_tagger), scores(update(tiny_tagger, changed(added=(NEW,))))
+@pytest.mark.parametrize("kind", ["tiny_tagger", "encoder_tagger"])
+def test_a_descriptor_added_far_away_changes_no_other_score(kind, request):
+    tagger = request.getfixturevalue(kind)
+    before, after = scores(tagger), scores(update(tagger, changed(added=(NEW,))))
     near = {tiny_vocabulary().uis[label] for label in tiny_vocabulary().labels_in("C06")}
     compared = 0
     for old, new in zip(before, after, strict=True):
@@ -84,6 +86,18 @@ def test_words_of_new_names_start_like_the_words_around_them(tiny_tagger):
     known = [word for word in parent if word in tiny_tagger.processor.word_ids]
     expected = vectors[[ids[word] for word in known]].mean(0)
     torch.testing.assert_close(vectors[ids["zorvexin"]], expected)
+
+
+def test_tokens_of_an_encoder_spell_new_names(encoder_tagger):
+    updated = update(encoder_tagger, changed(added=(NEW,)))
+    assert updated.processor.word_ids == encoder_tagger.processor.word_ids
+    assert updated.processor.max_abstract_tokens == encoder_tagger.processor.max_abstract_tokens
+    names = updated.processor.encode_names(updated.processor.vocabulary.names)
+    assert updated.model.kenmesh.label_encoder.token_ids.tolist() == [
+        token for name in names for token in name
+    ]
+    tags = updated("Severe Zorvexin fever in cities", threshold=0.0, top_k=5, evidence=True)
+    assert "D999999" in {tag["ui"] for tag in tags}
 
 
 def test_learned_values_go_with_their_descriptor(tiny_tagger):
