@@ -4,6 +4,7 @@ from .card_blocks import fill_card, has_results_blocks
 from .plots import (
     check_plots,
     plot_candidate_recall,
+    plot_curves,
     plot_groups,
     plot_label_frequency,
     plot_precision_recall,
@@ -17,6 +18,7 @@ __all__ = [
     "fill_card",
     "has_results_blocks",
     "plot_candidate_recall",
+    "plot_curves",
     "plot_groups",
     "plot_label_frequency",
     "plot_precision_recall",

@@ -118,6 +118,19 @@ def plot_candidate_recall(
     return _save(figure, path)
 
 
+def plot_curves(
+    path: str | Path, curves: Mapping[str, Sequence[float]], *, title: str, x_label: str, y_label: str
+) -> Path:
+    """A line for each name → values at 1, 2, 3 and so on."""
+    figure, axes = _axes(title, x_label, y_label)
+    for name, values in curves.items():
+        axes.plot(range(1, len(values) + 1), values, marker="o", markersize=4, label=name)
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    if curves:
+        axes.legend()
+    return _save(figure, path)
+
+
 def plot_training(path: str | Path, history: Sequence[Mapping[str, float]], metric: str = "eval_MiF") -> Path:
     """Losses and one validation metric over steps, from the log of a Trainer (`state.log_history`)."""
     figure, axes = _axes("Training", "step", "loss")

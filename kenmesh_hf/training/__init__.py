@@ -7,6 +7,7 @@ from .network import LABEL_BUFFERS, build_network, label_inputs, label_names, st
 from .trainer import (
     SUMMARY_FILE,
     build_optimizer,
+    build_trainer,
     keep_best_labels,
     start_network,
     train,
@@ -22,6 +23,7 @@ __all__ = [
     "TrainingOptions",
     "build_network",
     "build_optimizer",
+    "build_trainer",
     "encoder_processor",
     "keep_best_labels",
     "label_inputs",

@@ -192,7 +192,10 @@ def test_word_path_adds_the_words_to_both_directions(layers):
     texts = [inputs[name] for name in ("input_ids", "attention_mask")]
     with torch.no_grad():
         words = model.kenmesh.word_embeddings(texts[0])
-        with_path, without = model.kenmesh.text_lstm(words, texts[1]), plain.kenmesh.text_lstm(words, texts[1])
+        with_path, without = (
+            model.kenmesh.text_lstm(words, texts[1]),
+            plain.kenmesh.text_lstm(words, texts[1]),
+        )
     weight = model.kenmesh.text_lstm.word_weight
     expected = without + weight * torch.cat([words, words], -1) * texts[1].unsqueeze(-1)
     torch.testing.assert_close(with_path, expected)

@@ -62,3 +62,13 @@ def test_missing_matplotlib_names_the_extra(tmp_path, monkeypatch):
     with pytest.raises(DependencyError, match=r"kenmesh-hf\[train\]"):
         plots.plot_label_frequency(tmp_path / "a.png", [1])
     assert not (tmp_path / "a.png").exists()
+
+
+def test_curves_have_a_line_each(tmp_path):
+    options = {"title": "parts", "x_label": "epoch", "y_label": "MiF"}
+    one = plots.plot_curves(tmp_path / "a.png", {"network": [0.1, 0.2, 0.3]}, **options)
+    two = plots.plot_curves(
+        tmp_path / "b.png", {"network": [0.1, 0.2, 0.3], "evidence": [0.5, 0.5]}, **options
+    )
+    assert 0 < ink(one) < ink(two)
+    assert ink(plots.plot_curves(tmp_path / "c.png", {}, **options)) > 0
