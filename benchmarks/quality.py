@@ -26,9 +26,20 @@ from kenmesh_hf.reading import read_articles
 from kenmesh_hf.showing import table_lines
 from kenmesh_hf.training import options_for
 
-METHODS = (*BASELINES, "evidence", "kenmesh", "leak", "network", *networks.ABLATIONS, "kenmesh_paper")
+METHODS = (
+    *BASELINES,
+    "evidence",
+    "kenmesh",
+    "kenmesh_again",
+    "leak",
+    "network",
+    *networks.ABLATIONS,
+    "kenmesh_paper",
+)
 FIGURES = ("MiF", "EBF", "P@1", "P@5", "P@10", "candidate_recall", "candidate_size", "train_seconds")
 MOST_LABELS = 30
+# One seed may be lucky.
+SEEDS = {"kenmesh": 1, "kenmesh_again": 2}
 # The paper takes 1,000 neighbours of more than a million articles. Here that would be one article in thirty,
 # and their labels most of the labels there are.
 PAPER_DATA: dict[str, Any] = {
@@ -102,12 +113,12 @@ class Comparison:
             self._method("kenmesh")
             held_out = self.corpus.validation.articles, self.corpus.test.articles
             return partial(networks.leak, data, folder / "kenmesh", *held_out)
-        if method == "kenmesh":
-            options = options_for("small")
+        if method in SEEDS:
+            options = options_for("small", seed=SEEDS[method])
         elif method == "kenmesh_paper":
             options = options_for("paper", epochs=self.epochs)
         else:
-            options = options_for("small", evidence=False, **networks.ABLATIONS.get(method, {}))
+            options = options_for("small", **(networks.ALONE | networks.ABLATIONS.get(method, {})))
         return partial(networks.kenmesh, data, folder / method, options)
 
     @cached_property

@@ -175,13 +175,15 @@ class TrainingOptions:
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": {},
     "small": {
-        "epochs": 2,
+        "epochs": 3,
         "patience": 2,
         "learning_rate": 1e-3,
-        "decay": 0.3,
+        "decay": 0.5,
+        "dropout": 0.3,
         "evidence": True,
         "label_bias": True,
         "loss_labels": "candidates",
+        "word_path": True,
         "residual": True,
     },
 }

@@ -3,7 +3,8 @@
 To find all candidates anew for each word of an article would take a hundred times as long as its tags. Here
 only the labels asked for are looked at, and everything that a word acts through is worked out at once for all
 words: how near each neighbour is, which terms are found, what the word associations say. What is left as it
-is: which articles are neighbours, and in which order.
+is: which articles are neighbours, and in which order. An age is taken to be gone with any of its words, though
+"aged 70" may be left of "aged 70 years".
 """
 
 from collections.abc import Sequence
@@ -76,8 +77,8 @@ class ArticleWords:
             first, middle, last = hashed.offsets[2 * row : 2 * row + 3].tolist()
             left, right = np.searchsorted(spans.starts, [first, last])
             mine = Spans(*(part[left:right] for part in spans))
-            folded, acronyms, content = (part[first:last] for part in hashed[:-1])
-            words = HashedWords(folded, acronyms, content, np.array([first, middle, last]) - first)
+            parts = (part[first:last] for part in hashed[:-1])
+            words = HashedWords(*parts, offsets=np.array([first, middle, last]) - first)
             mine = mine._replace(texts=mine.texts - 2 * row, starts=mine.starts - first)
             found.append(cls(texts, words, mine))
         return found

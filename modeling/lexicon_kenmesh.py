@@ -1,10 +1,11 @@
-"""Descriptors named in a text: names and entry terms found by the hashes of word sequences."""
+"""Descriptors named in a text: names and entry terms found by the hashes of word sequences, and ages."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from .ages_kenmesh import AGE_GROUPS, find_ages
 from .tensors_kenmesh import narrow
 from .terms_kenmesh import HashedWords, extend_hashes, fold, hash_text, hash_words, is_acronym, split_words
 from .text_kenmesh import STOP_WORDS
@@ -14,6 +15,10 @@ TITLE, ABSTRACT, INSIDE = range(3)
 """Where a term occurs: in the title, in the abstract, or in either as part of a longer term."""
 _SMOOTHING = 4.0
 _NAME_BIT, _WORDS_SHIFT = 1, 1
+# The term of an age group that stands for numbers, such as "aged 65 to 80 years"; no text has its hash. It
+# counts as one of several words.
+_AGE_TERMS = [hash_text(f"\x1fages of {name}") for name in AGE_GROUPS]
+_AGE_WORDS = 2
 
 
 class Hits(NamedTuple):
@@ -63,7 +68,8 @@ class Lexicon:
     """The terms of a MeSH vocabulary, with how often each one's descriptor was assigned where it occurred.
 
     An acronym such as AIDS or CAT is found only where it is written in capitals; every other term is found in
-    any case, in singular or plural, in British or American spelling, with or without hyphens.
+    any case, in singular or plural, in British or American spelling, with or without hyphens. An age group is
+    also found by ages.
 
     Args:
         tensors: The arrays of `build`, as they are stored.
@@ -82,6 +88,7 @@ class Lexicon:
         self._shift = np.uint64(64 - 21)
         self._buckets = np.zeros(1 << 21, bool)
         self._buckets[self.hashes >> self._shift] = True
+        self._ages = np.array([self._row(term) for term in _AGE_TERMS])
         self._repeated = bool(len(self.hashes) and (self.hashes[1:] == self.hashes[:-1]).any())
 
     @classmethod
@@ -99,8 +106,17 @@ class Lexicon:
         for row, acronym in enumerate(acronyms):
             if acronym:
                 hashes[row] = hash_text("=" + acronym)
+        ages = [names.index(name) if name in names else -1 for name in AGE_GROUPS]
+        rows += [(label, 0, _AGE_WORDS) for label in ages if label >= 0]
+        terms = [term for term, label in zip(_AGE_TERMS, ages, strict=True) if label >= 0]
+        hashes = np.concatenate([hashes, np.array(terms, np.uint64)])
         labels, name_flags, lengths = np.array(rows, np.int64).reshape(-1, 3).T
         return cls(_arrange(hashes, labels, name_flags, lengths))
+
+    def _row(self, term: int) -> int:
+        """The row of a term, -1 if the lexicon has none."""
+        row = int(np.searchsorted(self.hashes, np.uint64(term)))
+        return row if row < len(self.hashes) and self.hashes[row] == term else -1
 
     def find(self, words: HashedWords) -> Spans:
         """Finds every occurrence of a term in hashed texts."""
@@ -120,6 +136,12 @@ class Lexicon:
             longer = place + length < ends[place]
             place = place[longer]
             value = extend_hashes(value[longer], words.folded[place + length])
+        if (self._ages >= 0).any():
+            ages = find_ages(words)
+            known = self._ages[ages.groups] >= 0
+            starts.append(ages.starts[known])
+            lengths.append(ages.lengths[known])
+            terms.append(self._ages[ages.groups[known]])
         return _arrange_spans(texts, *(np.concatenate(parts) for parts in (starts, lengths, terms)))
 
     def _look_up(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

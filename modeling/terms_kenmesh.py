@@ -88,7 +88,7 @@ class _Words(dict[str, int]):
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.hashes = np.zeros((3, 1024), np.uint64)
+        self.hashes = np.zeros((4, 1024), np.uint64)
 
     def __missing__(self, word: str) -> int:
         with self.lock:
@@ -97,7 +97,8 @@ class _Words(dict[str, int]):
                 self.hashes = np.concatenate([self.hashes, np.zeros_like(self.hashes)], axis=1)
             content = len(word) > 1 and word.lower() not in STOP_WORDS
             acronym = hash_text("=" + word) if is_acronym(word) else 0
-            self.hashes[:, row] = hash_text(fold(word)), acronym, content
+            number = int(word) + 1 if len(word) <= 3 and word.isascii() and word.isdecimal() else 0
+            self.hashes[:, row] = hash_text(fold(word)), acronym, content, number
             return self.setdefault(word, row)
 
 
@@ -108,12 +109,14 @@ class HashedWords(NamedTuple):
         folded: Hash of each folded word, `(words,)`.
         acronyms: Hash of each word written in capitals as it stands, 0 for the others, `(words,)`.
         content: Neither a stop word nor a single character, `(words,)`.
+        numbers: The value of a number below 1,000, -1 for other words, `(words,)`.
         offsets: Where each text's words begin, `(texts + 1,)`.
     """
 
     folded: np.ndarray
     acronyms: np.ndarray
     content: np.ndarray
+    numbers: np.ndarray
     offsets: np.ndarray
 
 
@@ -131,8 +134,10 @@ def hash_words(texts: Iterable[str]) -> HashedWords:
     for text in texts:
         rows.extend([words[word] for word in find(text)])
         offsets.append(len(rows))
-    folded, acronyms, content = words.hashes[:, np.array(rows, np.int64)]
-    return HashedWords(folded, acronyms, content.astype(bool), np.array(offsets))
+    folded, acronyms, content, numbers = words.hashes[:, np.array(rows, np.int64)]
+    return HashedWords(
+        folded, acronyms, content.astype(bool), numbers.astype(np.int64) - 1, np.array(offsets)
+    )
 
 
 def mix(values: np.ndarray) -> np.ndarray:
