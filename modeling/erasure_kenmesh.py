@@ -3,8 +3,8 @@
 To find all candidates anew for each word of an article would take a hundred times as long as its tags. Here
 only the labels asked for are looked at, and everything that a word acts through is worked out at once for all
 words: how near each neighbour is, which terms are found, what the word associations say. What is left as it
-is: which articles are neighbours, and in which order. An age is taken to be gone with any of its words, though
-"aged 70" may be left of "aged 70 years".
+is: which articles are neighbours, and in which order. An age counts as gone with any of its words, though of
+"aged 70 years" the first two may be enough.
 """
 
 from collections.abc import Sequence
