@@ -338,7 +338,7 @@ def read_text(path: Path) -> str:
             data = gzip.decompress(data)
         return data.decode("utf-8-sig")
     except FileNotFoundError as error:
-        raise OSError(f"{path} does not exist; a saved model keeps its MeSH vocabulary there.") from error
+        raise OSError(f"{path} does not exist; a saved model keeps its MeSH there.") from error
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise OSError(f"{path} is damaged or cut short ({error}); copy or download it again.") from error
     except UnicodeDecodeError as error:
