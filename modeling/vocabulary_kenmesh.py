@@ -110,6 +110,8 @@ class MeshVocabulary:
         tree_numbers: places of each in the hierarchy; a descriptor may have several or none.
         year: MeSH year, where known.
         scope_notes: definitions by UI, where given.
+        allowed_qualifiers: abbreviations of the qualifiers a descriptor may have, by UI, where given. They
+            are saved by `MeshQualifiers`, not here.
     """
 
     def __init__(
@@ -120,6 +122,7 @@ class MeshVocabulary:
         tree_numbers: Sequence[Sequence[str]],
         year: int | None = None,
         scope_notes: dict[str, str] | None = None,
+        allowed_qualifiers: dict[str, tuple[str, ...]] | None = None,
     ):
         self.uis = list(uis)
         self.names = list(names)
@@ -127,6 +130,7 @@ class MeshVocabulary:
         self.tree_numbers = PackedTuples.pack(tree_numbers)
         self.year = year
         self.scope_notes = dict(scope_notes or {})
+        self.allowed_qualifiers = dict(allowed_qualifiers or {})
         self._labels = {ui: label for label, ui in enumerate(self.uis)}
         self._check()
 
