@@ -23,6 +23,7 @@ VERSION = re.compile(rb'\bVersion="(\d+)"')
 METHOD = re.compile(rb'\bIndexingMethod="(\w+)"')
 PMCID = re.compile(rb'<ArticleId IdType="pmc">\s*([^<\s]+)\s*<')
 HEADING = re.compile(rb'\bUI="(\w+)"[^>]*>([^<]*)')
+QUALIFIER = b"<QualifierName "
 MAJOR = b'MajorTopicYN="Y"'
 DATE = re.compile(r"\b((?:1[5-9]|20)\d\d)\b(?:\s+([A-Za-z]{3}|\d{1,2})[a-z]*\b(?:\s+(\d{1,2})\b)?)?")
 MARKUP = re.compile(r"<[^>]*>")
@@ -118,14 +119,15 @@ def _abstract(raw: bytes) -> str:
 
 
 def _headings(raw: bytes) -> tuple[Heading, ...]:
-    return tuple(map(_heading, raw.split(b"<DescriptorName ")[1:]))
+    parts = raw.split(b"<DescriptorName ")[1:]
+    return tuple([_qualified(part) if QUALIFIER in part else _descriptor(part) for part in parts])
 
 
-def _heading(raw: bytes) -> Heading:
-    """Read a heading from what stands between the opening of its descriptor and that of the next."""
-    first, *rest = raw.split(b"<QualifierName ")
+def _qualified(raw: bytes) -> Heading:
+    """Read a heading with qualifiers."""
+    first, *rest = raw.split(QUALIFIER)
     plain = _descriptor(first)
-    return Heading(plain.ui, plain.name, plain.major, tuple(map(_qualifier, rest))) if rest else plain
+    return Heading(plain.ui, plain.name, plain.major, tuple(map(_qualifier, rest)))
 
 
 # The same descriptors, dates and journals come again and again: the caches save both time and memory.
