@@ -110,6 +110,8 @@ class MeshVocabulary:
         tree_numbers: places of each in the hierarchy; a descriptor may have several or none.
         year: MeSH year, where known.
         scope_notes: definitions by UI, where given.
+        allowed_qualifiers: abbreviations of the qualifiers a descriptor may have, by UI, where given. They
+            are saved by `MeshQualifiers`, not here.
     """
 
     def __init__(
@@ -120,6 +122,7 @@ class MeshVocabulary:
         tree_numbers: Sequence[Sequence[str]],
         year: int | None = None,
         scope_notes: dict[str, str] | None = None,
+        allowed_qualifiers: dict[str, tuple[str, ...]] | None = None,
     ):
         self.uis = list(uis)
         self.names = list(names)
@@ -127,6 +130,7 @@ class MeshVocabulary:
         self.tree_numbers = PackedTuples.pack(tree_numbers)
         self.year = year
         self.scope_notes = dict(scope_notes or {})
+        self.allowed_qualifiers = dict(allowed_qualifiers or {})
         self._labels = {ui: label for label, ui in enumerate(self.uis)}
         self._check()
 
@@ -338,7 +342,7 @@ def read_text(path: Path) -> str:
             data = gzip.decompress(data)
         return data.decode("utf-8-sig")
     except FileNotFoundError as error:
-        raise OSError(f"{path} does not exist; a saved model keeps its MeSH vocabulary there.") from error
+        raise OSError(f"{path} does not exist; a saved model keeps its MeSH there.") from error
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise OSError(f"{path} is damaged or cut short ({error}); copy or download it again.") from error
     except UnicodeDecodeError as error:

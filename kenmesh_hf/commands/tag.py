@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", default="-", help="output file (default: standard output)")
     parser.add_argument(
         "--format",
-        choices=("jsonl", "csv", "ris", "table"),
+        choices=("jsonl", "csv", "ris", "nbib", "table"),
         help="default: by the name of --out, else jsonl; for one article table",
     )
     parser.add_argument("--input-format", help="format of the inputs (default: found from their content)")
@@ -73,8 +73,9 @@ def check(arguments: argparse.Namespace) -> None:
     if not arguments.inputs and arguments.out == "-" and not arguments.export_search:
         arguments.format = arguments.format or "table"
         arguments.evidence = arguments.evidence or arguments.format == "table"
-    if arguments.evidence and (arguments.format or Path(arguments.out).suffix.lstrip(".")) in ("csv", "ris"):
-        raise InputError("CSV and RIS have no place for --evidence; write jsonl or table.")
+    format = arguments.format or Path(arguments.out).suffix.lstrip(".")
+    if arguments.evidence and format in ("csv", "ris", "nbib"):
+        raise InputError("CSV, RIS and MEDLINE have no place for --evidence; write jsonl or table.")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -1,6 +1,6 @@
 """Scoring a model on articles whose descriptors are known: figures, tables and plots."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from ..modeling.vocabulary_kenmesh import CATEGORIES, MeshVocabulary
 from ..reading import Article
 from ..sharing import write_results
 from ..showing import check_plots, plot_groups, plot_precision_recall, table_lines
+from .heading_scores import HeadingScores
 from .label_report import (
     LabelCounts,
     check_tag_rows,
@@ -40,11 +41,13 @@ class Scores:
         scored: The best labels of each article, with probabilities.
         gold: Labels that are right; descriptors the model does not know are counted as missed.
         candidates: Labels that were proposed.
+        headings: What its tags say of major topics and qualifiers, beside what is right.
     """
 
     scored: ScoredLabels
     gold: LabelSets
     candidates: LabelSets
+    headings: HeadingScores
 
 
 def gold_labels(articles: Sequence[Article], vocabulary: MeshVocabulary) -> LabelSets:
@@ -58,9 +61,24 @@ def gold_labels(articles: Sequence[Article], vocabulary: MeshVocabulary) -> Labe
 
 
 def score_articles(
-    tagger: MeSHIndexingPipeline, articles: Iterable[Article], batch_size: int = 32, progress: bool = True
+    tagger: MeSHIndexingPipeline,
+    articles: Iterable[Article],
+    batch_size: int = 32,
+    progress: bool = True,
+    choice: Mapping[str, Any] | None = None,
 ) -> Scores:
-    """Runs the model over labelled articles; memory grows with what is kept, not with articles × labels."""
+    """Runs the model over labelled articles; memory grows with what is kept, not with articles × labels.
+
+    Args:
+        tagger: The model.
+        articles: Articles with their descriptors.
+        batch_size: Articles the network reads at once.
+        progress: Show a progress bar.
+        choice: Which tags are wanted, as the pipeline takes it, to score their major topics and qualifiers.
+    """
+    vocabulary = tagger.processor.vocabulary
+    headings = HeadingScores(uis_of_terms(vocabulary))
+    least = tagger.least_scores(choice or {})
     kept: list[Article] = []
     found: list[tuple[Any, Any]] = []
     proposed: list[Any] = []
@@ -69,28 +87,30 @@ def score_articles(
         batch_size,
         lambda article: len(article.abstract),
         lambda batch: tagger.preprocess([as_article(article.as_input()) for article in batch]),
-        lambda inputs: _score_batch(tagger, inputs),
+        lambda inputs: _score_batch(tagger, inputs, least),
     )
-    for article, (labels, scores, candidates) in tqdm(results, unit=" articles", disable=not progress):
+    for article, (labels, scores, candidates, tags) in tqdm(results, unit=" articles", disable=not progress):
+        headings.add(tags, article)
         # Without its text an article is small, and its descriptors are all that is needed later.
         kept.append(Article(headings=article.headings))
         found.append((labels, scores))
         proposed.append(candidates)
     if not kept:
         raise InputError("There is no labelled article to evaluate on; articles need a `mesh` list.")
-    vocabulary = tagger.processor.vocabulary
     return Scores(
         ScoredLabels.from_lists([labels for labels, _ in found], [scores for _, scores in found]),
         gold_labels(kept, vocabulary),
         LabelSets(to_offsets(np.array([len(row) for row in proposed])), np.concatenate(proposed)),
+        headings,
     )
 
 
 def _score_batch(
-    tagger: MeSHIndexingPipeline, batch: dict[str, Any]
-) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Best labels, their probabilities, and the candidates of each article that `preprocess` prepared."""
+    tagger: MeSHIndexingPipeline, batch: dict[str, Any], least: np.ndarray
+) -> list[tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]]:
+    """Best labels, their probabilities, candidates, and tags of each article that `preprocess` prepared."""
     outputs = tagger.forward(batch)
+    tags = tagger.postprocess(outputs, least=least)
     inputs, logits = outputs["inputs"], outputs["logits"].float().cpu()
     results = []
     for row, scores in enumerate(logits.sigmoid()):
@@ -101,12 +121,16 @@ def _score_batch(
             labels = scores.topk(min(MOST, len(scores))).indices
         else:
             labels = candidates[scores[candidates].topk(min(MOST, len(candidates))).indices]
-        results.append((labels.int().numpy(), scores[labels].numpy(), candidates.int().numpy()))
+        results.append((labels.int().numpy(), scores[labels].numpy(), candidates.int().numpy(), tags[row]))
     return results
 
 
 def summarize(scores: Scores, tagger: MeSHIndexingPipeline, selected: np.ndarray) -> dict[str, float | int]:
-    """Every overall figure; candidate recall and size are those of the proposed labels."""
+    """Every overall figure; candidate recall and size are those of the proposed labels.
+
+    Figures of major topics and qualifiers (`HeadingScores`) are there where the tags and the articles tell
+    of them.
+    """
     processor = tagger.processor
     figures: dict[str, float | int] = {
         **score_predictions(scores.scored, scores.gold, selected, ancestors=processor.vocabulary.ancestors)
@@ -125,7 +149,7 @@ def summarize(scores: Scores, tagger: MeSHIndexingPipeline, selected: np.ndarray
             find_hits(proposed, scores.gold).sum() / max(1, scores.gold.total)
         )
         figures["candidate_size"] = len(proposed.label_ids) / len(proposed)
-    return figures | {"articles": len(scores.gold)}
+    return figures | {"articles": len(scores.gold)} | scores.headings.figures()
 
 
 def decide(
@@ -167,9 +191,10 @@ def evaluate(
     # Wrong options and missing libraries are told before hours of work.
     if out is not None:
         check_plots()
-    tagger.least_scores({"threshold": threshold, "preset": preset})
+    choice = {"threshold": threshold, "preset": preset}
+    tagger.least_scores(choice)
     labelled = (article for article in articles if article.headings)
-    scores = score_articles(tagger, labelled, batch_size, progress)
+    scores = score_articles(tagger, labelled, batch_size, progress, choice)
     selected = decide(scores, tagger, threshold, preset)
     vocabulary, candidates = tagger.processor.vocabulary, tagger.processor.candidates
     counts = LabelCounts.of(scores.scored, scores.gold, selected, len(vocabulary))

@@ -11,6 +11,7 @@ from .checking import candidate_report, check_no_leak
 from .digests import ArticleDigest, DigestFiles
 from .findings import find_candidates, look_up
 from .growth import add_articles
+from .qualifiers import learn_qualifiers
 from .ranking import fit_ranker
 
 __all__ = [
@@ -28,5 +29,6 @@ __all__ = [
     "fit_ranker",
     "hash_texts",
     "label_ids",
+    "learn_qualifiers",
     "look_up",
 ]

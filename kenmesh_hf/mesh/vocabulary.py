@@ -1,26 +1,31 @@
 """MeSH from NLM's files: descriptor XML, ASCII descriptors and trees, tables."""
 
-import gzip
-import io
 import re
-import xml.etree.ElementTree as ET
-import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import InputError
 from ..modeling.vocabulary_kenmesh import MeshVocabulary
+from .nlm_files import (
+    DESCRIPTORS,
+    HEAD,
+    Stream,
+    ascii_records,
+    clean,
+    explained,
+    form_of,
+    numbered_lines,
+    open_file,
+    texts,
+    xml_records,
+    year_of,
+)
 
 _UI = re.compile(r"D\d{6,9}")
 _TREE_NUMBER = re.compile(r"[A-Z]\d+(\.\d+)*")
-_YEAR = re.compile(r"(?<!\d)((?:19|20)\d\d)(?!\d)")
-_DTD_YEAR = re.compile(rb"recordset_(\d{4})\d{4}\.dtd")
-_FIRST_TAG = re.compile(rb"<([A-Za-z]\w*)")
 _TREE_LINE = re.compile(r"[^\t]+;[A-Z]\d+(\.\d+)*")
-_HEAD = 4096
 
 
 class _Record(NamedTuple):
@@ -32,6 +37,7 @@ class _Record(NamedTuple):
     tree_numbers: tuple[str, ...]
     scope_note: str
     where: str
+    qualifiers: tuple[str, ...] = ()
 
 
 def read_vocabulary(
@@ -50,13 +56,13 @@ def read_vocabulary(
         InputError: if the file is not complete and consistent; a vocabulary is never read in part.
     """
     path = Path(path)
-    with _explained(path):
+    with explained(path):
         if path.is_dir():
             vocabulary = MeshVocabulary.from_pretrained(path)
         else:
-            with _open(path) as stream:
-                head = stream.peek(_HEAD)[:_HEAD]
-                found_year = _year_of(path, head)
+            with open_file(path) as stream:
+                head = stream.peek(HEAD)[:HEAD]
+                found_year = year_of(path, head)
                 vocabulary = _reader_for(head, path)(stream, path, found_year)
     if trees is not None:
         vocabulary = _with_trees(vocabulary, Path(trees))
@@ -64,79 +70,22 @@ def read_vocabulary(
     return vocabulary
 
 
-@contextmanager
-def _explained(path: Path) -> Iterator[None]:
-    """Turn what reading can raise into a sentence that names the file."""
-    try:
-        yield
-    except ET.ParseError as error:
-        line, column = error.position
-        fault = error.msg.partition(":")[0]
-        raise InputError(
-            f"{path}, line {line}, column {column + 1}: broken XML ({fault}). Download the file again."
-        ) from error
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise InputError(f"{path} is damaged or cut short ({error}). Download it again.") from error
-    except FileNotFoundError as error:
-        raise InputError(f"{path} does not exist.") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text ({error.reason}). Is it the right file?") from error
-    except (OSError, ValueError) as error:
-        raise InputError(str(error)) from error
-
-
-_Stream = io.BufferedReader | gzip.GzipFile
-
-
-def _open(path: Path) -> _Stream:
-    """The bytes of a plain or compressed file."""
-    with open(path, "rb") as stream:
-        packed = stream.read(2) == b"\x1f\x8b"
-    return gzip.open(path) if packed else open(path, "rb")
-
-
-def _lines(stream: _Stream, path: Path) -> Iterator[tuple[int, str]]:
-    """Numbered lines of a text file."""
-    for number, line in enumerate(stream, 1):
-        try:
-            yield number, line.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise InputError(f"{path}, line {number}: not UTF-8 text ({error.reason}).") from error
-
-
-def _year_of(path: Path, head: bytes) -> int | None:
-    """The year of NLM's dated DTD, or the last one in the file's name."""
-    stated = _DTD_YEAR.search(head)
-    if stated:
-        return int(stated[1])
-    named = _YEAR.findall(path.name)
-    return int(named[-1]) if named else None
-
-
-_Reader = Callable[[_Stream, Path, int | None], MeshVocabulary]
+_Reader = Callable[[Stream, Path, int | None], MeshVocabulary]
 
 
 def _reader_for(head: bytes, path: Path) -> _Reader:
     """Choose by the first bytes; what is no list of descriptors is told apart by name."""
-    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-    if start.startswith(b"<"):
-        root = _FIRST_TAG.search(start)
-        tag = root[1].decode() if root else "none"
-        if tag != "DescriptorRecordSet":
-            raise InputError(
-                f"{path}: root element {tag}, expected DescriptorRecordSet. Give NLM's descYYYY.xml."
-            )
-        return lambda stream, path, year: _from_records(_read_xml(stream, path), path, year)
-    if start.startswith(b"*NEWRECORD"):
+    form = form_of(head, path, DESCRIPTORS)
+    if form == "xml":
+        return lambda stream, path, year: _from_records(_read_xml(stream), path, year)
+    if form == "ascii":
         return lambda stream, path, year: _from_records(_read_ascii(stream, path), path, year)
-    if start.startswith(b"PK\x03\x04"):
-        raise InputError(f"{path} is a zip archive. Unpack it and give the file inside.")
-    if _TREE_LINE.fullmatch(start.partition(b"\n")[0].decode("utf-8", "replace").rstrip()):
+    if _TREE_LINE.fullmatch(head.lstrip().partition(b"\n")[0].decode("utf-8", "replace").rstrip()):
         raise InputError(f"{path} holds trees without UIs. Give dYYYY.bin, and this file as the trees.")
     return _read_table
 
 
-def _read_table(stream: _Stream, path: Path, year: int | None) -> MeshVocabulary:
+def _read_table(stream: Stream, path: Path, year: int | None) -> MeshVocabulary:
     table = MeshVocabulary.from_table(stream.read().decode("utf-8-sig"), str(path), year)
     columns = zip(table.uis, table.names, table.entry_terms, table.tree_numbers, strict=True)
     records = (
@@ -146,63 +95,35 @@ def _read_table(stream: _Stream, path: Path, year: int | None) -> MeshVocabulary
     return _from_records(records, path, table.year)
 
 
-def _read_xml(stream: _Stream, path: Path) -> Iterator[_Record]:
-    """Descriptors of `descYYYY.xml`, one in memory at a time."""
-    number = 0
-    for _, element in ET.iterparse(stream):
-        if element.tag != "DescriptorRecord":
-            continue
-        number += 1
+def _read_xml(stream: Stream) -> Iterator[_Record]:
+    """Descriptors of `descYYYY.xml`."""
+    for where, element in xml_records(stream, DESCRIPTORS):
         note = element.find("ConceptList/Concept[@PreferredConceptYN='Y']/ScopeNote")
         yield _Record(
-            ui=_clean(element.findtext("DescriptorUI")),
-            name=_clean(element.findtext("DescriptorName/String")),
-            entry_terms=_texts(element, "ConceptList/Concept/TermList/Term/String"),
-            tree_numbers=_texts(element, "TreeNumberList/TreeNumber"),
-            scope_note="" if note is None else _clean(note.text),
-            where=f"record {number}",
+            ui=clean(element.findtext("DescriptorUI")),
+            name=clean(element.findtext("DescriptorName/String")),
+            entry_terms=texts(element, "ConceptList/Concept/TermList/Term/String"),
+            tree_numbers=texts(element, "TreeNumberList/TreeNumber"),
+            scope_note="" if note is None else clean(note.text),
+            where=where,
+            qualifiers=texts(element, "AllowableQualifiersList/AllowableQualifier/Abbreviation"),
         )
-        element.clear()
 
 
-def _texts(element: ET.Element, route: str) -> tuple[str, ...]:
-    return tuple(_clean(found.text) for found in element.iterfind(route))
-
-
-def _clean(text: str | None) -> str:
-    """One line without outer blanks: notes in NLM's files are broken over several."""
-    return " ".join((text or "").split())
-
-
-def _read_ascii(stream: _Stream, path: Path) -> Iterator[_Record]:
-    """Descriptors of `dYYYY.bin`: records of `FIELD = value` lines."""
-    fields: dict[str, list[str]] = {}
-    begin = 0
-    for number, line in _lines(stream, path):
-        if line.startswith("*NEWRECORD"):
-            if begin:
-                yield _ascii_record(fields, path, begin)
-            fields, begin = {}, number
-            continue
-        field, _, value = line.partition("=")
-        fields.setdefault(field.strip(), []).append(_clean(value))
-    yield _ascii_record(fields, path, begin)
-
-
-def _ascii_record(fields: dict[str, list[str]], path: Path, line: int) -> _Record:
-    kind = fields.get("RECTYPE", ["D"])[0]
-    if kind != "D":
-        raise InputError(f"{path}, line {line}: a record of type {kind}, expected D. Give NLM's dYYYY.bin.")
-    # An entry carries semantic types, source and date behind bars; the term comes first.
-    entries = [*fields.get("PRINT ENTRY", ()), *fields.get("ENTRY", ())]
-    return _Record(
-        ui=fields.get("UI", [""])[0],
-        name=fields.get("MH", [""])[0],
-        entry_terms=tuple(entry.partition("|")[0].strip() for entry in entries),
-        tree_numbers=tuple(fields.get("MN", ())),
-        scope_note=fields.get("MS", [""])[0],
-        where=f"the record at line {line}",
-    )
+def _read_ascii(stream: Stream, path: Path) -> Iterator[_Record]:
+    """Descriptors of `dYYYY.bin`."""
+    for where, fields in ascii_records(stream, path, DESCRIPTORS):
+        # An entry carries semantic types, source and date behind bars; the term comes first.
+        entries = [*fields.get("PRINT ENTRY", ()), *fields.get("ENTRY", ())]
+        yield _Record(
+            ui=fields.get("UI", [""])[0],
+            name=fields.get("MH", [""])[0],
+            entry_terms=tuple(entry.partition("|")[0].strip() for entry in entries),
+            tree_numbers=tuple(fields.get("MN", ())),
+            scope_note=fields.get("MS", [""])[0],
+            where=where,
+            qualifiers=tuple(fields.get("AQ", [""])[0].split()),
+        )
 
 
 def _from_records(records: Iterable[_Record], path: Path, year: int | None) -> MeshVocabulary:
@@ -228,7 +149,14 @@ def _from_records(records: Iterable[_Record], path: Path, year: int | None) -> M
         tree_numbers=[tuple(sorted(record.tree_numbers)) for record in ordered],
         year=year,
         scope_notes={record.ui: record.scope_note for record in ordered if record.scope_note},
+        allowed_qualifiers=_allowed_qualifiers(ordered),
     )
+
+
+def _allowed_qualifiers(records: list[_Record]) -> dict[str, tuple[str, ...]]:
+    """Qualifiers by descriptor; one without any may have none, if the file tells of them at all."""
+    told = any(record.qualifiers for record in records)
+    return {record.ui: record.qualifiers for record in records} if told else {}
 
 
 def _claim(number: str, record: _Record, owners: dict[str, str], path: Path) -> None:
@@ -253,8 +181,8 @@ def _with_trees(vocabulary: MeshVocabulary, path: Path) -> MeshVocabulary:
     """The vocabulary with the places of `mtreesYYYY.bin`, which knows descriptors by name."""
     uis = dict(zip(vocabulary.names, vocabulary.uis, strict=True))
     places: dict[str, list[str]] = {ui: [] for ui in vocabulary.uis}
-    with _explained(path), _open(path) as stream:
-        for number, line in _lines(stream, path):
+    with explained(path), open_file(path) as stream:
+        for number, line in numbered_lines(stream, path):
             name, _, place = line.strip().rpartition(";")
             if line.strip() and name not in uis:
                 raise InputError(
@@ -265,7 +193,15 @@ def _with_trees(vocabulary: MeshVocabulary, path: Path) -> MeshVocabulary:
                 places[uis[name]].append(place)
     columns = zip(vocabulary.uis, vocabulary.names, vocabulary.entry_terms, strict=True)
     records = (
-        _Record(ui, name, terms, tuple(places[ui]), vocabulary.scope_notes.get(ui, ""), name)
+        _Record(
+            ui,
+            name,
+            terms,
+            tuple(places[ui]),
+            vocabulary.scope_notes.get(ui, ""),
+            name,
+            vocabulary.allowed_qualifiers.get(ui, ()),
+        )
         for ui, name, terms in columns
     )
     return _from_records(records, path, vocabulary.year)

@@ -5,9 +5,10 @@
 """
 
 from .articles import read_articles, write_articles
-from .citation_files import ris_rows
+from .citation_files import medline_rows, ris_rows
+from .headings import Heading, Qualifier, heading_text
 from .record_counts import count_records
-from .records import Article, Heading, PmidSet, ReadReport, latest_versions
+from .records import Article, PmidSet, ReadReport, latest_versions
 from .sources import COMPANIONS, decompress, list_files
 
 __all__ = [
@@ -15,11 +16,14 @@ __all__ = [
     "COMPANIONS",
     "Heading",
     "PmidSet",
+    "Qualifier",
     "ReadReport",
     "count_records",
     "decompress",
+    "heading_text",
     "latest_versions",
     "list_files",
+    "medline_rows",
     "read_articles",
     "ris_rows",
     "write_articles",

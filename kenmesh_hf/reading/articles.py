@@ -12,7 +12,7 @@ from typing import IO
 
 from ..errors import InputError
 from .bioc import read_bioc_xml
-from .citation_files import read_medline, read_ris, ris_rows
+from .citation_files import medline_rows, read_medline, read_ris, ris_rows
 from .pubmed_xml import TAGS as PUBMED_ROOTS
 from .pubmed_xml import read_pubmed_xml
 from .records import Article, PmidSet, ReadReport
@@ -35,10 +35,11 @@ WRITERS: dict[str, Callable[[Iterable[Article]], Iterator[str]]] = {
     "csv": csv_rows,
     "tsv": tsv_rows,
     "ris": ris_rows,
+    "nbib": medline_rows,
 }
 SNIFFED = 1 << 16
 XML_ROOTS = dict.fromkeys(PUBMED_ROOTS, "pubmed") | {"collection": "bioc", "document": "bioc"}
-MEDLINE_START = re.compile(r"^PMID ?- *\d", re.MULTILINE)
+MEDLINE_START = re.compile(r"^PMID ?- *(\d|$)", re.MULTILINE)
 RIS_START = re.compile(r"^TY {1,2}- ?[A-Z]", re.MULTILINE)
 
 

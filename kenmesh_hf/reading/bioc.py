@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 from xml.etree.ElementTree import Element, ParseError, fromstring
 
+from .europe_pmc import OPENING as RESULTS
 from .pubmed_fields import iso_date
 from .records import Article
 from .sources import LARGEST_RECORD, Source, decode
@@ -52,8 +53,9 @@ def bioc_articles(item: dict[str, Any]) -> Iterator[Article]:
 
 def json_opening(head: str) -> re.Pattern[str] | None:
     """Tell after what the objects of a JSON file begin; None if they simply follow one another."""
-    if DOCUMENTS.search(head):
-        return DOCUMENTS
+    for opening in (DOCUMENTS, RESULTS):
+        if opening.search(head):
+            return opening
     return ARRAY if head.lstrip().startswith("[") else None
 
 

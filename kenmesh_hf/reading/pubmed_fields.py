@@ -8,7 +8,8 @@ import re
 from functools import lru_cache
 from html import unescape
 
-from .records import Article, Heading
+from .headings import Heading, Qualifier, make_qualifier
+from .records import Article
 
 MONTHS = {name: n for n, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), 1)}
 NO_TITLE = ("[Not Available].", "[Not Available]")
@@ -22,6 +23,8 @@ VERSION = re.compile(rb'\bVersion="(\d+)"')
 METHOD = re.compile(rb'\bIndexingMethod="(\w+)"')
 PMCID = re.compile(rb'<ArticleId IdType="pmc">\s*([^<\s]+)\s*<')
 HEADING = re.compile(rb'\bUI="(\w+)"[^>]*>([^<]*)')
+QUALIFIER = b"<QualifierName "
+MAJOR = b'MajorTopicYN="Y"'
 DATE = re.compile(r"\b((?:1[5-9]|20)\d\d)\b(?:\s+([A-Za-z]{3}|\d{1,2})[a-z]*\b(?:\s+(\d{1,2})\b)?)?")
 MARKUP = re.compile(r"<[^>]*>")
 
@@ -116,20 +119,32 @@ def _abstract(raw: bytes) -> str:
 
 
 def _headings(raw: bytes) -> tuple[Heading, ...]:
-    """Read the headings; a heading is major if its descriptor or one of its qualifiers is."""
-    return tuple(
-        _heading(part[: part.find(b"</DescriptorName>")], b'MajorTopicYN="Y"' in part)
-        for part in raw.split(b"<DescriptorName ")[1:]
-    )
+    parts = raw.split(b"<DescriptorName ")[1:]
+    return tuple([_qualified(part) if QUALIFIER in part else _descriptor(part) for part in parts])
 
 
-# The same headings, dates and journals come again and again: the caches save both time and memory.
+def _qualified(raw: bytes) -> Heading:
+    """Read a heading with qualifiers."""
+    first, *rest = raw.split(QUALIFIER)
+    plain = _descriptor(first)
+    return Heading(plain.ui, plain.name, plain.major, tuple(map(_qualifier, rest)))
+
+
+# The same descriptors, dates and journals come again and again: the caches save both time and memory.
 @lru_cache(maxsize=1 << 16)
-def _heading(raw: bytes, major: bool) -> Heading:
-    found = HEADING.search(raw)
-    return (
-        Heading(found[1].decode(), plain_text(found[2]) or None, major) if found else Heading("", None, major)
-    )
+def _descriptor(raw: bytes) -> Heading:
+    return Heading(*_named(raw))
+
+
+@lru_cache(maxsize=1 << 12)
+def _qualifier(raw: bytes) -> Qualifier:
+    return make_qualifier(*_named(raw))
+
+
+def _named(raw: bytes) -> tuple[str, str | None, bool]:
+    """Read UI, name, and whether it is a major topic, from what follows an element's name."""
+    found, major = HEADING.search(raw), MAJOR in raw
+    return (found[1].decode(), plain_text(found[2]) or None, major) if found else ("", None, major)
 
 
 @lru_cache(maxsize=1 << 14)

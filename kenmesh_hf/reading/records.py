@@ -1,4 +1,4 @@
-"""What reading gives: Article and Heading, sets of PMIDs, and the report of what was skipped and why."""
+"""What reading gives: articles, sets of PMIDs, and the report of what was skipped and why."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -6,17 +6,9 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from ..errors import InputError
+from .headings import Heading
 
 EXAMPLES = 3
-
-
-@dataclass(slots=True, frozen=True)
-class Heading:
-    """One MeSH heading of an article; `ui` is empty where a format gives names only (MEDLINE, RIS)."""
-
-    ui: str
-    name: str | None = None
-    major: bool = False
 
 
 @dataclass(slots=True)
@@ -78,7 +70,7 @@ class Article:
         """
         found = (ui_of.get((heading.name or "").lower(), "") for heading in self.headings)
         named = zip(found, self.headings, strict=True)
-        return replace(self, headings=tuple(Heading(h.ui or ui, h.name, h.major) for ui, h in named))
+        return replace(self, headings=tuple(replace(h, ui=h.ui or ui) for ui, h in named))
 
     def as_input(self) -> dict[str, Any]:
         """What a model reads of the article, as the pipeline takes it."""
@@ -97,7 +89,7 @@ class Article:
             "abstract": self.abstract,
             "journal": self.journal,
             "year": self.year,
-            "mesh": [{"ui": h.ui, "name": h.name, "major": h.major} for h in self.headings],
+            "mesh": [heading.to_dict() for heading in self.headings],
         }
         extra = {key: getattr(self, key) for key in EXTRA_KEYS}
         return row | {key: value for key, value in extra.items() if value is not None}
@@ -115,7 +107,7 @@ class Article:
             pmid=_text(row, "pmid"),
             journal=_text(row, "journal"),
             year=_number(row, "year"),
-            headings=tuple(_heading(item) for item in row.get("mesh") or ()),
+            headings=tuple(map(Heading.from_dict, row.get("mesh") or ())),
             version=_number(row, "version"),
             **{key: _text(row, key) for key in EXTRA_KEYS if key != "version"},
         )
@@ -141,18 +133,6 @@ def _number(row: dict[str, Any], key: str) -> int | None:
         return int(value)
     except (TypeError, ValueError):
         raise ValueError(f"{key!r} must be a whole number, not {value!r}") from None
-
-
-def _heading(item: Any) -> Heading:
-    if isinstance(item, str):
-        return Heading(item)
-    if (
-        isinstance(item, dict)
-        and isinstance(item.get("ui") or "", str)
-        and (item.get("ui") or item.get("name"))
-    ):
-        return Heading(item.get("ui") or "", item.get("name"), bool(item.get("major")))
-    raise ValueError(f"'mesh' must list objects with 'ui' (and 'name', 'major'), not {item!r}")
 
 
 class PmidSet:

@@ -3,12 +3,14 @@
 import csv
 import io
 import json
-import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from .bioc import bioc_articles, json_objects, json_opening
-from .records import EXTRA_KEYS, Article, Heading
+from .europe_pmc import europe_pmc_article, europe_pmc_results, is_europe_pmc
+from .headings import heading_text, read_headings
+from .records import EXTRA_KEYS, Article
 from .sources import Source, lines
 
 COLUMNS = ("pmid", "title", "abstract", "journal", "year", "mesh", *EXTRA_KEYS)
@@ -26,11 +28,10 @@ ALIASES = {
     "mesh headings": "mesh",
     "headings": "mesh",
 }
-HEADING = re.compile(r"(?:(D\d{6,9})\b)?\s*(\*?)\s*(.*)")
 
 
 def read_jsonl(source: Source) -> Iterator[Article]:
-    """Read one JSON object a line, in the form of `Article.to_dict` or of BioC."""
+    """Read one JSON object a line, in the form of `Article.to_dict`, of BioC or of Europe PMC."""
     for number, line in lines(source):
         if not line.strip():
             continue
@@ -44,20 +45,23 @@ def read_jsonl(source: Source) -> Iterator[Article]:
 
 
 def read_json(source: Source) -> Iterator[Article]:
-    """Read a JSON file that is not one object a line: a BioC collection, a list of articles, a single one."""
+    """Read a JSON file that is not one object a line: a list of articles, a single one, a collection."""
     for where, row in json_objects(source, json_opening(source.head().decode(errors="replace"))):
         yield from read_json_object(row, source, where)
 
 
 def read_json_object(row: Any, source: Source, where: str) -> Iterator[Article]:
-    """Read one article in our form, or what a BioC document or collection holds."""
+    """Read one article in our form, or what an object of BioC or Europe PMC holds."""
     try:
         if not isinstance(row, dict):
             raise ValueError(f"an object is expected, not {type(row).__name__}")
-        if "passages" in row or "documents" in row:
+        if (results := europe_pmc_results(row)) is not None:
+            for number, result in enumerate(results, 1):
+                yield from read_json_object(result, source, f"{where}, result {number:,}")
+        elif "passages" in row or "documents" in row:
             yield from bioc_articles(row)
         else:
-            article = Article.from_dict(row)
+            article = europe_pmc_article(row) if is_europe_pmc(row) else Article.from_dict(row)
             if not (article.title or article.abstract or article.pmid):
                 raise ValueError("neither title nor abstract")
             yield article
@@ -108,26 +112,21 @@ def _row_article(columns: list[str], values: list[str]) -> Article:
     if len(values) > len(columns):
         raise ValueError(f"{len(values)} fields, but {len(columns)} columns")
     row: dict[str, Any] = dict(zip(columns, values, strict=False))
-    mesh = [_parse_heading(item) for item in (row.pop("mesh", None) or "").split("|") if item.strip()]
-    article = Article.from_dict(row | {"mesh": mesh})
+    headings = read_headings((row.pop("mesh", None) or "").split("|"))
+    article = replace(Article.from_dict(row), headings=headings)
     if not article.title and not article.abstract:
         raise ValueError("neither title nor abstract")
     return article
 
 
-def _parse_heading(item: str) -> dict[str, Any]:
-    ui, star, name = HEADING.fullmatch(item.strip()).groups()  # type: ignore[union-attr]
-    return {"ui": ui or "", "name": name or None, "major": bool(star)}
-
-
 def csv_rows(articles: Iterable[Article], delimiter: str = ",") -> Iterator[str]:
-    """Give the lines of a table; the headings are one cell such as "D006801 Humans|D008460 *Meat"."""
+    """Give the lines of a table; the headings are one cell: "D006801 Humans|D015032 Zinc/*blood"."""
     line = io.StringIO()
     writer = csv.writer(line, delimiter=delimiter, lineterminator="\r\n" if delimiter == "," else "\n")
     writer.writerow(COLUMNS)
     for article in articles:
         row = article.to_dict()
-        row["mesh"] = "|".join(_format_heading(heading) for heading in article.headings)
+        row["mesh"] = "|".join(heading_text(heading, uis=True) for heading in article.headings)
         writer.writerow([row.get(column) for column in COLUMNS])
         yield line.getvalue()
         line.seek(0)
@@ -138,7 +137,3 @@ def csv_rows(articles: Iterable[Article], delimiter: str = ",") -> Iterator[str]
 def tsv_rows(articles: Iterable[Article]) -> Iterator[str]:
     """Give the lines of a table with tabs."""
     return csv_rows(articles, "\t")
-
-
-def _format_heading(heading: Heading) -> str:
-    return f"{heading.ui} {'*' if heading.major else ''}{heading.name or ''}".strip()

@@ -118,7 +118,10 @@ class TagManyResponse(BaseModel):
 
 
 class GivenTag(BaseModel):
-    """A tag to be exported; further keys, such as evidence, pass into JSON as they are."""
+    """A tag to be exported; further keys, such as evidence, pass into JSON as they are.
+
+    Where it has `major`, `major_score` and `qualifiers`, the other forms tell them, too.
+    """
 
     model_config = ConfigDict(extra="allow")
 
@@ -137,7 +140,7 @@ class TaggedArticle(ArticleFields):
 class ExportRequest(BaseModel):
     """Tagged articles and the form they are wanted in."""
 
-    format: Literal["json", "jsonl", "csv", "ris", "pubmed", "ovid"]
+    format: Literal["json", "jsonl", "csv", "ris", "nbib", "pubmed", "ovid"]
     articles: list[TaggedArticle] = Field(min_length=1)
 
 

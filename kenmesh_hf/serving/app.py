@@ -36,6 +36,7 @@ MEDIA_TYPES = {
     "jsonl": "application/jsonl",
     "csv": "text/csv",
     "ris": "application/x-research-info-systems",
+    "nbib": "application/nbib",
 }
 
 
@@ -109,7 +110,7 @@ def api_routes(service: Service) -> APIRouter:
 
     @api.post("/export", responses=problems, response_class=PlainTextResponse)
     def export(body: schema.ExportRequest) -> Any:
-        """Tagged articles as JSON, CSV or RIS text, or as a search for PubMed or Ovid."""
+        """Tagged articles as JSON, CSV, RIS or MEDLINE text, or as a search for PubMed or Ovid."""
         rows = [article.model_dump() for article in body.articles]
         results = [(Article.from_dict(row), row["tags"]) for row in rows]
         if body.format in SEARCH_SYNTAXES:

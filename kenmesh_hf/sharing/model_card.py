@@ -37,6 +37,12 @@ METRICS = {
     "R@10": ("recall", "recall at 10"),
     "nDCG@10": ("ndcg", "nDCG at 10"),
     "HiF": ("f1", "hierarchical F1"),
+    "major_MiF": ("f1", "micro F1 of major topics"),
+    "major_MiP": ("precision", "micro precision of major topics"),
+    "major_MiR": ("recall", "micro recall of major topics"),
+    "qualifier_MiF": ("f1", "micro F1 of descriptor–qualifier pairs"),
+    "qualifier_MiP": ("precision", "micro precision of descriptor–qualifier pairs"),
+    "qualifier_MiR": ("recall", "micro recall of descriptor–qualifier pairs"),
     "candidate_recall": ("recall", "candidate recall"),
     "candidate_size": ("size", "candidates an article"),
 }

@@ -1,9 +1,10 @@
 """Articles and a model enter; tags leave, as a stream, in files of several formats, or as a search string."""
 
 from .articles import TagOptions, tag_articles
-from .exports import SEARCH_SYNTAXES, WRITERS, search_string
+from .exports import WRITERS
 from .files import read_inputs, search_for, tag_files, write_tags
 from .resumable import ResumableFile
+from .searches import SEARCH_SYNTAXES, search_string
 from .terminal import tag_lines
 
 __all__ = [

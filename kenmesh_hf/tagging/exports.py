@@ -1,26 +1,34 @@
-"""Tags in the forms that other tools read: JSON, CSV, RIS with keywords, and search strings."""
+"""Tags in the forms that other tools read: JSON, CSV, RIS with keywords, MEDLINE."""
 
 import csv
 import io
 import json
-import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ..errors import InputError
-from ..modeling.vocabulary_kenmesh import CATEGORIES, CHECK_TAGS
-from ..reading import Article, Heading
+from ..reading import Article, Heading, heading_text, medline_rows
 from ..reading import ris_rows as ris_records
 
 Tag = Mapping[str, Any]
 Tagged = tuple[Article, Sequence[Tag]]
 
 CSV_COLUMNS = ("pmid", "title", "journal", "year", "ui", "name", "score", "tree_numbers")
-SEARCH_SYNTAXES = ("pubmed", "ovid")
-# Ovid takes these for operators and limits unless the heading stands in quotation marks.
-OVID_OPERATORS = re.compile(r"\b(and|or|not|adj\d*|use|with|same|frequency)\b|[^\w\s,-]", re.IGNORECASE)
+# Where tags say which are major topics and under which aspects: NLM's whole heading, Y or N, its score.
+HEADING_COLUMNS = ("heading", "major", "major_score")
+
+
+def tag_heading(tag: Tag) -> Heading:
+    """A tag as a heading, with what it says of major topics and qualifiers.
+
+    Raises:
+        InputError: It says it in a wrong form.
+    """
+    try:
+        return Heading.from_dict({key: tag.get(key) for key in ("ui", "name", "major", "qualifiers")})
+    except ValueError as error:
+        raise InputError(f"The tag {tag['ui']} cannot be exported: {error}.") from error
 
 
 def json_record(article: Article, tags: Sequence[Tag]) -> dict[str, Any]:
@@ -50,16 +58,32 @@ def jsonl_rows(results: Iterable[Tagged]) -> Iterator[str]:
         yield json.dumps({"pmid": article.pmid, "tags": list(tags)}, ensure_ascii=False) + "\n"
 
 
-def csv_rows(results: Iterable[Tagged]) -> Iterator[str]:
-    """A header, then one line for each tag; an article without tags keeps a line with empty cells."""
-    yield _csv_line(CSV_COLUMNS)
+def csv_rows(results: Iterable[Tagged], header: str | None = None) -> Iterator[str]:
+    """A header, then one line for each tag; an article without tags keeps a line with empty cells.
+
+    Args:
+        results: Articles and tags. Columns for major topics and qualifiers are there if a tag tells of them.
+        header: That of a file to go on with, whose columns are used and which is not written again.
+    """
+    if header is None:
+        results = list(results)
+        told = any("major" in tag or "qualifiers" in tag for _, tags in results for tag in tags)
+        header = _csv_line((*CSV_COLUMNS, *(HEADING_COLUMNS if told else ())))
+        yield header
+    full = HEADING_COLUMNS[0] in header
     for article, tags in results:
         fields = (article.pmid or "", article.title, article.journal or "", article.year or "")
         for tag in tags:
             places = " ".join(tag.get("tree_numbers") or ())
-            yield _csv_line((*fields, tag["ui"], tag["name"], f"{tag['score']:.4f}", places))
+            cells = (*fields, tag["ui"], tag["name"], f"{tag['score']:.4f}", places)
+            yield _csv_line((*cells, *_heading_cells(tag)) if full else cells)
         if not tags:
-            yield _csv_line((*fields, "", "", "", ""))
+            yield _csv_line((*fields, *[""] * (4 + len(HEADING_COLUMNS) * full)))
+
+
+def _heading_cells(tag: Tag) -> tuple[str, str, str]:
+    heading, score = tag_heading(tag), tag.get("major_score")
+    return heading_text(heading), "Y" if heading.major else "N", "" if score is None else f"{score:.4f}"
 
 
 def _csv_line(cells: Iterable[Any]) -> str:
@@ -71,9 +95,20 @@ def _csv_line(cells: Iterable[Any]) -> str:
 def ris_rows(results: Iterable[Tagged]) -> Iterator[str]:
     """One RIS record for each article; its tags join the keywords that reference and screening tools read."""
     for article, tags in results:
-        known = {heading.name for heading in article.headings}
-        added = (Heading(tag["ui"], tag["name"]) for tag in tags if tag["name"] not in known)
-        yield "".join(ris_records([replace(article, headings=(*article.headings, *added))]))
+        yield "".join(ris_records([_with_tags(article, tags)]))
+
+
+def nbib_rows(results: Iterable[Tagged]) -> Iterator[str]:
+    """One MEDLINE record for each article; its tags join the headings, as PubMed's own files have them."""
+    for article, tags in results:
+        yield "".join(medline_rows([_with_tags(article, tags)]))
+
+
+def _with_tags(article: Article, tags: Sequence[Tag]) -> Article:
+    """The article with its tags as headings, those apart which it has already."""
+    known = {heading.name for heading in article.headings}
+    added = (tag_heading(tag) for tag in tags if tag["name"] not in known)
+    return replace(article, headings=(*article.headings, *added))
 
 
 WRITERS: dict[str, Callable[[Iterable[Tagged]], Iterator[str]]] = {
@@ -81,57 +116,5 @@ WRITERS: dict[str, Callable[[Iterable[Tagged]], Iterator[str]]] = {
     "jsonl": jsonl_rows,
     "csv": csv_rows,
     "ris": ris_rows,
+    "nbib": nbib_rows,
 }
-
-
-def search_string(
-    tags_of_articles: Iterable[Sequence[Tag]], syntax: str = "pubmed", *, check_tags: bool = False
-) -> str:
-    """A search for articles like these: OR between headings of a MeSH category, AND between categories.
-
-    Headings that more of the articles share come first; each stands for everything below it in the hierarchy.
-
-    Args:
-        tags_of_articles: The tags of each article.
-        syntax: One of `SEARCH_SYNTAXES`.
-        check_tags: Whether Humans, Male, Adult and their like take part; they would empty many a search.
-
-    Raises:
-        InputError: The syntax is unknown, or no tag is left to search for.
-    """
-    if syntax not in SEARCH_SYNTAXES:
-        raise InputError(f"Unknown search syntax {syntax!r}. Use one of: {', '.join(SEARCH_SYNTAXES)}.")
-    heading, either, both = {
-        "pubmed": (_pubmed_heading, " OR ", "\nAND\n"),
-        "ovid": (_ovid_heading, " or ", "\nand\n"),
-    }[syntax]
-    groups = [[heading(tag["name"]) for tag in group] for group in _concepts(tags_of_articles, check_tags)]
-    if not groups:
-        raise InputError("There is no tag to search for. Lower the threshold or allow check tags.")
-    return both.join(f"({either.join(group)})" for group in groups)
-
-
-def _concepts(tags_of_articles: Iterable[Sequence[Tag]], check_tags: bool) -> list[list[Tag]]:
-    """Different tags by category, in the order of MeSH; within one the most shared first, then the surest."""
-    shared: Counter[str] = Counter()
-    best: dict[str, Tag] = {}
-    for tags in tags_of_articles:
-        shared.update({tag["ui"] for tag in tags})
-        for tag in tags:
-            if tag["ui"] not in best or tag["score"] > best[tag["ui"]]["score"]:
-                best[tag["ui"]] = tag
-    groups: dict[str, list[Tag]] = {letter: [] for letter in [*CATEGORIES, ""]}
-    for tag in sorted(best.values(), key=lambda tag: (-shared[tag["ui"]], -tag["score"], tag["ui"])):
-        if check_tags or tag["ui"] not in CHECK_TAGS:
-            numbers = tag.get("tree_numbers") or ("",)
-            groups[numbers[0][:1]].append(tag)
-    return [group for group in groups.values() if group]
-
-
-def _pubmed_heading(name: str) -> str:
-    return '"{}"[MeSH Terms]'.format(name.replace('"', ""))
-
-
-def _ovid_heading(name: str) -> str:
-    name = name.replace('"', "")
-    return f'exp "{name}"/' if OVID_OPERATORS.search(name) else f"exp {name}/"

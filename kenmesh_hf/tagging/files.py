@@ -11,12 +11,13 @@ from ..errors import InputError
 from ..modeling.pipeline_kenmesh import batches
 from ..reading import Article, ReadReport, count_records, read_articles
 from .articles import TagOptions, tag_articles
-from .exports import WRITERS, Tagged, search_string
+from .exports import WRITERS, Tagged, csv_rows
 from .resumable import ResumableFile, StandardOutput
+from .searches import search_string
 from .terminal import tag_lines
 
-FORMATS = ("jsonl", "csv", "ris", "table")
-SUFFIXES = {".csv": "csv", ".ris": "ris", ".txt": "table"}
+FORMATS = ("jsonl", "csv", "ris", "nbib", "table")
+SUFFIXES = {".csv": "csv", ".ris": "ris", ".nbib": "nbib", ".txt": "table"}
 
 
 def format_of(out: str | Path, given: str | None = None) -> str:
@@ -30,13 +31,11 @@ def format_of(out: str | Path, given: str | None = None) -> str:
     return found
 
 
-def render(window: Sequence[Tagged], format: str, first: bool) -> str:
-    """Text of some articles; the header of a CSV file stands only before the first."""
+def render(window: Sequence[Tagged], format: str, first_line: str | None = None) -> str:
+    """Text of some articles; that of a CSV file goes on with the columns which its first line names."""
     if format == "table":
         return "".join("\n".join(tag_lines(*tagged)) + "\n\n" for tagged in window)
-    rows = WRITERS[format](window)
-    if format == "csv" and not first:
-        next(rows)
+    rows = csv_rows(window, first_line) if format == "csv" else WRITERS[format](window)
     return "".join(rows)
 
 
@@ -71,12 +70,15 @@ def write_tags(
     job = {"model": options.model, "choice": options.choice} | settings | (job or {})
     target = StandardOutput() if str(out) == "-" else ResumableFile(out, job, resume)
     results = tag_articles(islice(articles, target.done, None), options)
+    first_line = target.first_line
     with tqdm(unit=" articles", initial=target.done, total=total, disable=not progress) as bar:
         for window in batches(results, options.window):
-            target.write(render(window, format, first=target.done == 0), len(window))
+            text = render(window, format, first_line)
+            first_line = first_line or text.partition("\n")[0]
+            target.write(text, len(window))
             bar.update(len(window))
     if not target.done:
-        target.write(render([], format, first=True), 0)
+        target.write(render([], format), 0)
     target.close()
     return target.done
 

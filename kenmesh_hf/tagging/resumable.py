@@ -13,6 +13,7 @@ class StandardOutput:
     """Standard output in the manner of `ResumableFile`; nothing is ever there before."""
 
     done = 0
+    first_line: str | None = None
 
     def write(self, text: str, articles: int) -> None:
         """Adds the text of so many articles."""
@@ -73,6 +74,14 @@ class ResumableFile:
         if (self.path.stat().st_size if self.path.exists() else 0) < size:
             raise InputError(f"{self.path} is shorter than {self.progress} says; delete both and start anew.")
         self.done, self._bytes = done, size
+
+    @property
+    def first_line(self) -> str | None:
+        """What an earlier part of the work wrote first, such as a table's header; None if there is none."""
+        if not self._bytes:
+            return None
+        with open(self.path, encoding="utf-8", newline="") as file:
+            return file.readline()
 
     def write(self, text: str, articles: int) -> None:
         """Adds the text of so many articles, and only then counts them as done."""

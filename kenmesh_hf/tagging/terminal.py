@@ -4,13 +4,17 @@ import shutil
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..reading import Article
+from ..reading import Article, heading_text
+from .exports import tag_heading
 
 BAR = 10
 
 
 def tag_lines(article: Article, tags: Sequence[Mapping[str, Any]], width: int | None = None) -> list[str]:
-    """A heading for the article, then one line for each tag with score, bar, descriptor and reasons."""
+    """A heading for the article, then one line for each tag with score, bar, descriptor and reasons.
+
+    Major topics and qualifiers, where tags tell them, stand as NLM writes them: "Zinc/*therapeutic use".
+    """
     width = width or shutil.get_terminal_size((100, 24)).columns
     name = f"PMID {article.pmid}: " if article.pmid else ""
     lines = [_cut(name + (article.title or article.abstract or "(no text)"), width)]
@@ -18,7 +22,8 @@ def tag_lines(article: Article, tags: Sequence[Mapping[str, Any]], width: int | 
         lines.append("  no tag reaches the threshold")
     for tag in tags:
         bar = "█" * round(tag["score"] * BAR)
-        lines.append(_cut(f"  {tag['score']:.2f} {bar:<{BAR}} {tag['ui']:<10} {tag['name']}", width))
+        name = heading_text(tag_heading(tag))
+        lines.append(_cut(f"  {tag['score']:.2f} {bar:<{BAR}} {tag['ui']:<10} {name}", width))
         if "evidence" in tag:
             lines.append(_cut(" " * 18 + "↳ " + evidence_text(tag["evidence"]), width))
     return lines

@@ -81,6 +81,7 @@ def test_wrong_usage_ends_with_two(arguments, capsys):
         (["--include", "C01", "more.xml"], "files go before --include"),
         (["--input-format", "word"], "Unknown format 'word'"),
         (["--format", "csv", "--evidence"], "no place for --evidence"),
+        (["--out", "{folder}/tags.nbib", "--evidence"], "no place for --evidence"),
         (["--out", "{folder}"], "Cannot write"),
         (["--out", "{folder}/none/tags.csv"], "Cannot write"),
         (["--out", "{folder}/tags.jsonl.gz"], "not be compressed"),

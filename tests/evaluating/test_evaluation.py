@@ -16,11 +16,13 @@ from kenmesh_hf.errors import InputError
 from kenmesh_hf.evaluating import evaluate, score_articles
 from kenmesh_hf.evaluating.evaluation import gold_labels
 from kenmesh_hf.indexing import build_candidates
-from kenmesh_hf.reading import Article, Heading, write_articles
+from kenmesh_hf.reading import Article, Heading, Qualifier, write_articles
 from kenmesh_hf.sharing import read_results
 
 GOLD = sum(len(article.descriptors) for article in UNSEEN)
 FIGURES = "MiF MiP MiR EBF EBP EBR P@1 P@5 P@10 R@10 candidate_recall candidate_size articles".split()
+
+MORE = ("major_", "qualifier_")
 
 
 @pytest.fixture
@@ -62,6 +64,34 @@ def test_figures_are_those_of_the_tags(run, tiny_tagger):
         result = run(UNSEEN, *options)
         assert result["MiP"] == pytest.approx(hits / sum(map(len, found)))
         assert result["MiR"] == pytest.approx(hits / GOLD)
+
+
+def test_major_topics_and_qualifiers_are_scored_where_tags_and_gold_have_them(tiny_tagger):
+    """Tags whose every topic is major and has the same qualifier, against gold in which every other has."""
+
+    class Telling(MeSHIndexingPipeline):
+        def _tag(self, label, score):
+            topic = label < 24
+            aspects = [{"ui": "Q000097", "name": "blood", "score": 0.6, "major": False}] if topic else []
+            return super()._tag(label, score) | {"major": topic, "major_score": 0.7, "qualifiers": aspects}
+
+    def known(article: Article) -> Article:
+        first, *rest = article.headings
+        aspect = (Qualifier("", "blood", True), Qualifier("Q000188", "drug therapy"))
+        return replace(article, headings=(replace(first, ui="", major=True, qualifiers=aspect), *rest))
+
+    tagger = Telling(model=tiny_tagger.model, processor=tiny_tagger.processor)
+    gold = [known(article) for article in UNSEEN[::2]] + UNSEEN[1::2]
+    rows = [article.as_input() for article in UNSEEN[::2]]
+    found = [{tag["ui"] for tag in tags if tag["major"]} for tags in tagger(rows, threshold=0.8)]
+    hits = sum(article.headings[0].ui in tags for article, tags in zip(UNSEEN[::2], found, strict=True))
+    result = evaluate(tagger, gold, threshold=0.8, progress=False)
+    assert result["major_articles"] == result["qualifier_articles"] == 20
+    assert result["major_MiP"] == result["qualifier_MiP"] == pytest.approx(hits / sum(map(len, found)))
+    assert result["major_MiR"] == pytest.approx(hits / 20)
+    assert result["qualifier_MiR"] == pytest.approx(hits / 40)
+    for silent, articles in ((tiny_tagger, gold), (tagger, UNSEEN)):
+        assert not [name for name in evaluate(silent, articles, progress=False) if name.startswith(MORE)]
 
 
 def test_descriptors_that_the_model_does_not_know_are_missed(run):

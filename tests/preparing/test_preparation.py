@@ -14,7 +14,7 @@ from kenmesh_hf.errors import InputError
 from kenmesh_hf.preparing import PrepareOptions, load_prepared, prepare
 from kenmesh_hf.preparing import preparation as module
 from kenmesh_hf.preparing.articles import list_inputs, merge, read_file
-from kenmesh_hf.reading import Article, Heading, read_articles, write_articles
+from kenmesh_hf.reading import Article, Heading, Qualifier, read_articles, write_articles
 from kenmesh_hf.words import WordVectors
 
 
@@ -219,11 +219,13 @@ def test_only_files_that_may_hold_citations_are_read(tmp_path: Path) -> None:
 
 
 def test_headings_given_by_name_only_are_looked_up(tiny_sources: dict, tmp_path: Path) -> None:
-    vocabulary = tiny_vocabulary()
+    vocabulary, blood = tiny_vocabulary(), (Qualifier("Q000097", "blood", True),)
     named = [
         replace(
             article,
-            headings=tuple(Heading("", vocabulary.names[vocabulary.get(ui)]) for ui in article.descriptors),
+            headings=tuple(
+                Heading("", vocabulary.names[vocabulary.get(ui)], True, blood) for ui in article.descriptors
+            ),
         )
         for article in tiny_articles(60)
     ]
@@ -240,6 +242,10 @@ def test_headings_given_by_name_only_are_looked_up(tiny_sources: dict, tmp_path:
     assert len(prepared.train) > 50
     assert all({uis[label] for label in row["labels"]} == expected[row["pmid"]] for row in prepared.train)
     assert np.asarray(prepared.validation["unknown_labels"]).tolist() == [1]
+    kept = [
+        heading for article in read_articles(tmp_path / "out" / "articles") for heading in article.headings
+    ]
+    assert kept and all(heading.major and heading.qualifiers == blood for heading in kept if heading.ui)
 
 
 def test_only_citations_of_pmc_articles(tiny_sources: dict, tmp_path: Path) -> None:

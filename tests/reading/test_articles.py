@@ -7,12 +7,13 @@ import json
 import lzma
 import sys
 import tarfile
+from dataclasses import replace
 
 import pytest
 from places import DATA
 
 from kenmesh_hf.errors import InputError
-from kenmesh_hf.reading import Article, Heading, ReadReport, read_articles, write_articles
+from kenmesh_hf.reading import Article, Heading, Qualifier, ReadReport, read_articles, write_articles
 from kenmesh_hf.reading.articles import FORMATS
 
 FILES = {
@@ -23,6 +24,7 @@ FILES = {
     "ris": "citations.ris",
     "csv": "citations.csv",
 }
+USE, BLOOD = Qualifier("Q000627", "therapeutic use", True), Qualifier("Q000097", "blood")
 ARTICLES = [
     Article(
         title='A "quoted", title',
@@ -30,7 +32,13 @@ ARTICLES = [
         pmid="1",
         journal="Journal of invented medicine",
         year=2020,
-        headings=(Heading("D000818", "Animals"), Heading("D008460", "Meat, Raw", True)),
+        headings=(
+            Heading("D000818", "Animals"),
+            Heading("D008460", "Meat, Raw", True),
+            Heading("D015032", "Zinc", True, (USE, BLOOD)),
+            Heading("D003967", "Diarrhea", True, (BLOOD,)),
+            Heading("D003969", "Diarrhea, Infantile", False, (BLOOD,)),
+        ),
         journal_abbreviation="J Invent Med",
         nlm_id="9900001",
         pmcid="PMC1",
@@ -41,6 +49,10 @@ ARTICLES = [
     ),
     Article(title="A title alone"),
 ]
+
+
+# What MEDLINE's lines have no place for.
+UNHELD = {"indexing_method": None, "version": None}
 
 
 def read(path, **options):
@@ -181,6 +193,16 @@ def test_what_is_written_reads_back(tmp_path, name):
     assert [item.name for item in tmp_path.iterdir()] == [name]
 
 
+def test_uis_of_unknown_names_and_names_of_unknown_uis_read_back(tmp_path):
+    new = (Qualifier("Q999999", "new aspect"), Qualifier("Q999998", None, True))
+    odd = [
+        Article(title="A", headings=(Heading("D000818", None, False, new), Heading("D015032", None, True)))
+    ]
+    for name in ("a.jsonl", "a.csv", "a.tsv"):
+        write_articles(odd, tmp_path / name)
+        assert read(tmp_path / name)[0] == odd
+
+
 def test_ris_keeps_what_ris_can_hold(tmp_path):
     write_articles(ARTICLES, tmp_path / "a.ris")
     (first, second), report = read(tmp_path / "a.ris")
@@ -191,7 +213,28 @@ def test_ris_keeps_what_ris_can_hold(tmp_path):
         "2020-06-05",
         "PMC1",
     )
-    assert first.headings == (Heading("", "Animals"), Heading("", "Meat, Raw", True))
+    assert first.headings == tuple(replace(heading, ui="") for heading in ARTICLES[0].headings)
+
+
+def test_medline_keeps_what_medline_can_hold(tmp_path):
+    long = replace(ARTICLES[0], pmid="2", title="A title of many words " * 9 + "TI - PMID- 3")
+    write_articles([*ARTICLES, long], tmp_path / "a.nbib")
+    lines = (tmp_path / "a.nbib").read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "PMID- 1" and max(map(len, lines)) <= 80
+    assert [line for line in lines if line.startswith("MH")][:5] == [
+        "MH  - Animals",
+        "MH  - *Meat, Raw",
+        "MH  - Zinc/*therapeutic use/blood",
+        "MH  - *Diarrhea/blood",
+        "MH  - Diarrhea, Infantile/blood",
+    ]
+    articles, report = read(tmp_path / "a.nbib")
+    names = tuple(replace(heading, ui="") for heading in ARTICLES[0].headings)
+    expected = [
+        replace(article, headings=names, abstract=" ".join(article.abstract.split()), **UNHELD)
+        for article in (ARTICLES[0], long)
+    ]
+    assert report.ok and articles == [expected[0], ARTICLES[1], expected[1]]
 
 
 def test_line_ends_in_a_title_cannot_forge_ris_lines(tmp_path):

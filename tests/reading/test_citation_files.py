@@ -2,7 +2,7 @@
 
 from places import DATA
 
-from kenmesh_hf.reading import Heading, ReadReport, read_articles
+from kenmesh_hf.reading import Heading, Qualifier, ReadReport, read_articles
 
 
 def read(tmp_path, text, **options):
@@ -22,7 +22,7 @@ def test_medline_fields():
     assert (first.date_completed, first.date_revised) == ("2020-11-20", "2021-01-09")
     assert first.headings == (
         Heading("", "Animals"),
-        Heading("", "Carbon Dioxide", True),
+        Heading("", "Carbon Dioxide", True, (Qualifier("Q000633", "toxicity", True),)),
         Heading("", "Mice", True),
     )
     assert (second.title, second.year) == ("[A translated title].", 1978)
@@ -38,6 +38,25 @@ def test_medline_damage(tmp_path):
     assert report.examples["no PMID"][0].endswith("line 5")
 
 
+def test_medline_headings_have_qualifiers(tmp_path):
+    lines = ["*Zinc/*therapeutic use/blood", "*Diarrhea/drug therapy", "Aspirin/odd aspect", "*", ""]
+    text = "PMID- 1\nTI  - One\n" + "".join(f"MH  - {line}\n" for line in lines)
+    (article,), report = read(tmp_path, text)
+    use, blood = Qualifier("Q000627", "therapeutic use", True), Qualifier("Q000097", "blood")
+    assert report.ok
+    assert article.headings == (
+        Heading("", "Zinc", True, (use, blood)),
+        Heading("", "Diarrhea", True, (Qualifier("Q000188", "drug therapy"),)),
+        Heading("", "Aspirin", False, (Qualifier("", "odd aspect"),)),
+    )
+
+
+def test_a_medline_record_may_lack_its_pmid_but_not_its_title(tmp_path):
+    articles, report = read(tmp_path, "PMID- \nTI  - One\n\nPMID- \nAB  - Two\n")
+    assert [(article.pmid, article.title) for article in articles] == [(None, "One")]
+    assert report.skipped == {"no PMID": 1}
+
+
 def test_ris_fields():
     first, second = read_articles(DATA / "citations.ris")
     assert (first.title, first.abstract) == (
@@ -51,6 +70,28 @@ def test_ris_fields():
         "Z Erfund",
         1979,
         None,
+    )
+
+
+def test_ris_keywords_have_qualifiers_where_they_are_nlms(tmp_path):
+    lines = [
+        "Zinc/*therapeutic use/adverseeffects",
+        "*Diarrhea/dt [Drug Therapy]",
+        "HIV/AIDS",
+        "Acid/Base Balance/metabolism",
+        "and/or/",
+        "/",
+    ]
+    text = "TY  - JOUR\nTI  - One\n" + "".join(f"KW  - {line}\n" for line in lines) + "ER  - \n"
+    (article,), report = read(tmp_path, text)
+    use, harm = Qualifier("Q000627", "therapeutic use", True), Qualifier("Q000009", "adverse effects")
+    assert report.ok
+    assert article.headings == (
+        Heading("", "Zinc", True, (use, harm)),
+        Heading("", "Diarrhea", True, (Qualifier("Q000188", "drug therapy"),)),
+        Heading("", "HIV/AIDS"),
+        Heading("", "Acid/Base Balance", False, (Qualifier("Q000378", "metabolism"),)),
+        Heading("", "and/or/"),
     )
 
 

@@ -53,6 +53,10 @@ def tree_fields(element: Element) -> dict:
                 heading.find("DescriptorName").get("UI"),
                 heading.findtext("DescriptorName"),
                 any(part.get("MajorTopicYN") == "Y" for part in heading),
+                [
+                    (part.get("UI"), part.text, part.get("MajorTopicYN") == "Y")
+                    for part in heading.iterfind("QualifierName")
+                ],
             )
             for heading in citation.iterfind("MeshHeadingList/MeshHeading")
         ],
@@ -60,7 +64,15 @@ def tree_fields(element: Element) -> dict:
 
 
 def article_fields(article: Article) -> dict:
-    headings = [(heading.ui, heading.name, heading.major) for heading in article.headings]
+    headings = [
+        (
+            heading.ui,
+            heading.name,
+            heading.major,
+            [(item.ui, item.name, item.major) for item in heading.qualifiers],
+        )
+        for heading in article.headings
+    ]
     keys = set(Article.__dataclass_fields__) - {"date", "headings"}
     return {key: getattr(article, key) for key in keys} | {"headings": headings}
 

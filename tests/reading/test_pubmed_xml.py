@@ -9,7 +9,7 @@ import pytest
 from places import DATA
 
 from kenmesh_hf.errors import InputError
-from kenmesh_hf.reading import Heading, PmidSet, ReadReport, read_articles
+from kenmesh_hf.reading import Heading, PmidSet, Qualifier, ReadReport, read_articles
 
 CITATIONS = DATA / "citations.xml"
 
@@ -57,7 +57,7 @@ def test_every_field():
     assert (first.date_completed, first.date_revised) == ("2020-11-20", "2021-01-09")
     assert first.headings == (
         Heading("D000818", "Animals", False),
-        Heading("D002245", "Carbon Dioxide", True),
+        Heading("D002245", "Carbon Dioxide", True, (Qualifier("Q000633", "toxicity", True),)),
         Heading("D051379", "Mice", True),
     )
     assert first.human_indexed
@@ -93,6 +93,35 @@ def test_comments_cdata_and_single_quotes_are_understood(write):
     assert report.ok
     assert article.title == "A B < & <PMID>5</PMID>"
     assert article.headings == (Heading("D1", "One", True),)
+
+
+def mesh_list(*headings: str) -> str:
+    return (
+        f"<MeshHeadingList>{''.join(f'<MeshHeading>{h}</MeshHeading>' for h in headings)}</MeshHeadingList>"
+    )
+
+
+def test_qualifiers_and_major_topics(write):
+    descriptor = '<DescriptorName UI="D015032" MajorTopicYN="{}">Zinc</DescriptorName>'.format
+    use = '<QualifierName UI="Q000627" MajorTopicYN="{}">therapeutic use</QualifierName>'.format
+    dose = '<QualifierName UI="Q000008" MajorTopicYN="N">administration &amp; dosage</QualifierName>'
+    new = '<QualifierName UI="Q999999" MajorTopicYN="N">invented &lt; aspect</QualifierName>'
+    nameless = '<DescriptorName MajorTopicYN="N">Zinc</DescriptorName>'
+    extra = mesh_list(
+        descriptor("N") + use("Y") + "\n  " + dose,
+        descriptor("Y") + use("N"),
+        descriptor("N") + use("N") + new,
+        nameless + use("Y"),
+    )
+    (article,), report = read(write(article_set(record(1, extra=extra))))
+    therapeutic, starred = (Qualifier("Q000627", "therapeutic use", major) for major in (False, True))
+    assert report.ok
+    assert article.headings == (
+        Heading("D015032", "Zinc", True, (starred, Qualifier("Q000008", "administration & dosage"))),
+        Heading("D015032", "Zinc", True, (therapeutic,)),
+        Heading("D015032", "Zinc", False, (therapeutic, Qualifier("Q999999", "invented < aspect"))),
+        Heading("", None, True, (starred,)),
+    )
 
 
 def test_other_roots(write):

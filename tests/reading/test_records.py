@@ -1,9 +1,9 @@
-"""Article and Heading, sets of PMIDs, the newest version, and the report."""
+"""Articles with headings and qualifiers, sets of PMIDs, the newest version, and the report."""
 
 import pytest
 
 from kenmesh_hf.errors import InputError
-from kenmesh_hf.reading import Article, Heading, PmidSet, ReadReport
+from kenmesh_hf.reading import Article, Heading, PmidSet, Qualifier, ReadReport
 from kenmesh_hf.reading.records import latest_versions
 
 
@@ -25,11 +25,56 @@ def test_from_dict_understands_numbers_and_plain_descriptors():
 
 @pytest.mark.parametrize(
     "row",
-    [{"title": ["a"]}, {"year": "soon"}, {"mesh": [3]}, {"mesh": [{"major": True}]}, {"abstract": True}],
+    [
+        {"title": ["a"]},
+        {"year": "soon"},
+        {"mesh": [3]},
+        {"mesh": [{"major": True}]},
+        {"mesh": [{"ui": "D1", "name": 3}]},
+        {"mesh": [{"ui": "D1", "qualifiers": "blood"}]},
+        {"mesh": [{"ui": "D1", "qualifiers": [3]}]},
+        {"mesh": [{"ui": "D1", "qualifiers": [{"major": True}]}]},
+        {"abstract": True},
+    ],
 )
 def test_from_dict_refuses_wrong_types(row):
     with pytest.raises(ValueError, match="must"):
         Article.from_dict(row)
+
+
+def test_qualifiers_are_kept_where_there_are_any():
+    plain, full = (
+        Heading("D1", "One"),
+        Heading("D2", "Two", True, (Qualifier("Q000097", "blood"),)),
+    )
+    rows = Article(headings=(plain, full)).to_dict()["mesh"]
+    assert rows == [
+        {"ui": "D1", "name": "One", "major": False},
+        {
+            "ui": "D2",
+            "name": "Two",
+            "major": True,
+            "qualifiers": [{"ui": "Q000097", "name": "blood", "major": False}],
+        },
+    ]
+    assert Article.from_dict({"mesh": rows}).headings == (plain, full)
+
+
+def test_a_qualifier_is_known_by_ui_or_name_even_without_its_blanks():
+    given = [{"name": "adverseeffects"}, {"ui": "Q000188"}, "Blood", {"ui": "Q9", "name": "new"}]
+    [heading] = Article.from_dict({"mesh": [{"ui": "D1", "qualifiers": given}]}).headings
+    assert heading.qualifiers == (
+        Qualifier("Q000009", "adverse effects"),
+        Qualifier("Q000188", "drug therapy"),
+        Qualifier("Q000097", "blood"),
+        Qualifier("Q9", "new"),
+    )
+
+
+def test_a_heading_is_major_if_a_qualifier_is():
+    row = {"ui": "D1", "major": False, "qualifiers": [{"name": "blood"}, {"name": "urine", "major": True}]}
+    [heading] = Article.from_dict({"mesh": [row]}).headings
+    assert heading.major and [item.major for item in heading.qualifiers] == [False, True]
 
 
 def test_descriptors_come_once_and_only_with_ui():
@@ -38,10 +83,13 @@ def test_descriptors_come_once_and_only_with_ui():
 
 
 def test_names_get_their_uis():
-    article = Article(headings=(Heading("", "Humans", True), Heading("", "Unheard of"), Heading("D1", "One")))
+    blood = (Qualifier("Q000097", "blood"),)
+    article = Article(
+        headings=(Heading("", "Humans", True, blood), Heading("", "Unheard of"), Heading("D1", "One"))
+    )
     named = article.with_uis({"humans": "D006801", "one": "D2"})
     assert named.headings == (
-        Heading("D006801", "Humans", True),
+        Heading("D006801", "Humans", True, blood),
         Heading("", "Unheard of"),
         Heading("D1", "One"),
     )

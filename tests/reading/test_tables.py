@@ -5,7 +5,7 @@ import json
 import pytest
 from places import DATA
 
-from kenmesh_hf.reading import Heading, ReadReport, read_articles
+from kenmesh_hf.reading import Heading, Qualifier, ReadReport, read_articles
 
 
 def read(tmp_path, text, **options):
@@ -39,6 +39,17 @@ def test_csv_as_pubmed_exports_it():
     assert first.abstract.split() == ["Two", "lines."]
     assert first.headings == (Heading("D000818", "Animals"), Heading("D051379", "Mice", True))
     assert (second.pmid, second.headings) == (None, (Heading("", "Humans"),))
+
+
+def test_a_cell_of_headings_with_qualifiers(tmp_path):
+    cell = "D015032 *Zinc/tu [Therapeutic Use]|D003967/*drugtherapy|HIV/AIDS| * |"
+    (article,), report = read(tmp_path, f"title,mesh\nA,{cell}\n")
+    assert report.ok
+    assert article.headings == (
+        Heading("D015032", "Zinc", True, (Qualifier("Q000627", "therapeutic use"),)),
+        Heading("D003967", None, True, (Qualifier("Q000188", "drug therapy", True),)),
+        Heading("", "HIV/AIDS"),
+    )
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])

@@ -287,6 +287,7 @@ def test_files_without_articles_are_refused(client):
         ("json", '"ui": "D006973"'),
         ("csv", "31452104,Amlodipine for hypertension,Journal of hypertension,,D006973,Hypertension,0.86"),
         ("ris", "KW  - Hypertension\r\n"),
+        ("nbib", "MH  - Hypertension\n"),
         ("pubmed", '("Hypertension"[MeSH Terms])\nAND\n("Amlodipine"[MeSH Terms])\n'),
         ("ovid", "(exp Hypertension/)\nand\n(exp Amlodipine/)\n"),
     ],
@@ -306,6 +307,20 @@ def test_exports_that_make_no_sense_are_refused(client):
     assert "no tag to search for" in problem(export("pubmed", []), 422)
     assert "format" in problem(export("docx", []), 422)
     assert "score" in problem(export("csv", [{"ui": "D1", "name": "x"}]), 422)
+    odd = {"ui": "D1", "name": "x", "score": 1, "qualifiers": 5}
+    assert "'qualifiers' must be a list" in problem(export("ris", [odd]), 422)
+
+
+def test_major_topics_and_qualifiers_are_exported(client):
+    tag = {"ui": "D006973", "name": "Hypertension", "score": 0.9, "tree_numbers": ["C14.907.489"]}
+    tag |= {"major": True, "major_score": 0.8, "qualifiers": [{"name": "drug therapy", "major": True}]}
+    for format, expected in {
+        "nbib": "MH  - Hypertension/*drug therapy\n",
+        "pubmed": '("Hypertension/drug therapy"[Majr])\n',
+        "ovid": "(exp *Hypertension/dt)\n",
+    }.items():
+        body = {"format": format, "articles": [ARTICLE | {"tags": [tag]}]}
+        assert expected in client.post("/api/export", json=body).text
 
 
 def test_health_and_info(client):

@@ -12,7 +12,8 @@ from places import ROOT
 
 import kenmesh_hf
 from kenmesh_hf.errors import InputError
-from kenmesh_hf.evaluating import LabelSets, ScoredLabels, score_predictions
+from kenmesh_hf.evaluating import HeadingScores, LabelSets, ScoredLabels, score_predictions
+from kenmesh_hf.reading import Article, Heading, Qualifier
 from kenmesh_hf.sharing import card_template, read_results, render_model_card, write_results
 from kenmesh_hf.sharing.model_card import METRICS
 from kenmesh_hf.sharing.pushing import _model_card
@@ -136,7 +137,10 @@ def test_every_metric_of_a_card_is_computed_by_the_package():
     scored = ScoredLabels.from_lists([[0, 1]], [[0.9, 0.1]])
     gold = LabelSets.from_lists([[0]], num_labels=2)
     scores = score_predictions(scored, gold, np.array([True, False]), ancestors=lambda label: [])
-    assert set(METRICS) <= set(scores)
+    headings = HeadingScores()
+    tag = {"ui": "D1", "name": "One", "major": True, "qualifiers": []}
+    headings.add([tag], Article(headings=(Heading("D1", None, True, (Qualifier("Q000097"),)),)))
+    assert set(METRICS) <= {*scores, *headings.figures()}
 
 
 @pytest.mark.parametrize(

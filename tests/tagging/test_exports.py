@@ -8,7 +8,8 @@ import pytest
 
 from kenmesh_hf.errors import InputError
 from kenmesh_hf.reading import Article, Heading, read_articles
-from kenmesh_hf.tagging import WRITERS, search_string
+from kenmesh_hf.tagging import WRITERS
+from kenmesh_hf.tagging.exports import csv_rows
 
 ARTICLE = Article(
     title="Amlodipine, “evening” doses\nand more",
@@ -77,34 +78,71 @@ def test_ris_comes_back_with_tags_as_keywords_and_known_ones_once(tmp_path):
     ]
 
 
-def test_pubmed_search_joins_categories_and_leaves_check_tags_out():
-    found = search_string([[*TAGS, WOUNDS, FEMALE]])
-    assert found == (
-        '("Hypertension"[MeSH Terms] OR "Wounds and Injuries"[MeSH Terms])\nAND\n("Amlodipine"[MeSH Terms])'
-    )
+def full(tag, major, *qualifiers):
+    """A tag that says whether it is a major topic, and under which aspects."""
+    names = ("name", "score", "major")
+    given = [dict(zip(names, qualifier, strict=True)) for qualifier in qualifiers]
+    return tag | {"major": major, "major_score": 0.75, "qualifiers": given}
 
 
-def test_check_tags_can_take_part_even_outside_the_tree():
-    found = search_string([[HUMANS, FEMALE]], check_tags=True)
-    assert found == '("Humans"[MeSH Terms])\nAND\n("Female"[MeSH Terms])'
+FULL = [
+    HUMANS,
+    full(HYPERTENSION, True, ("drug therapy", 0.8, True), ("epidemiology", 0.6, False)),
+    full(AMLODIPINE, True, ("therapeutic use", 0.7, False)),
+    full(WOUNDS, False),
+]
 
 
-def test_ovid_search_explodes_and_quotes_operators():
-    assert (
-        search_string([[WOUNDS, HYPERTENSION]], "ovid") == '(exp Hypertension/ or exp "Wounds and Injuries"/)'
-    )
-    named = make_tag("D000001", 'Receptors (a/b), "x"', 0.5, "D12")
-    assert search_string([[named]], "ovid") == '(exp "Receptors (a/b), x"/)'
+def test_medline_is_read_as_pubmeds_own_file(tmp_path):
+    path = tmp_path / "tags.nbib"
+    path.write_text(write("nbib", (ARTICLE, FULL), (Article(title="t"), [])), encoding="utf-8")
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "PMID- 31452104"
+    assert [line for line in lines if line.startswith("MH")] == [
+        "MH  - Humans",
+        "MH  - Hypertension/*drug therapy/epidemiology",
+        "MH  - *Amlodipine/therapeutic use",
+        "MH  - Wounds and Injuries",
+    ]
+    first, second = read_articles(path)
+    assert [heading.major for heading in first.headings] == [False, True, True, False]
+    assert (second.title, second.pmid, second.headings) == ("t", None, ())
 
 
-def test_headings_that_more_articles_share_come_first():
-    found = search_string([[HYPERTENSION, WOUNDS], [WOUNDS], []])
-    assert found.index("Wounds") < found.index("Hypertension")
-    assert found.count("Wounds") == 1
+def test_ris_has_full_headings(tmp_path):
+    lines = write("ris", (ARTICLE, FULL)).splitlines()
+    assert [line[6:] for line in lines if line.startswith("KW")] == [
+        "Humans",
+        "Hypertension/*drug therapy/epidemiology",
+        "*Amlodipine/therapeutic use",
+        "Wounds and Injuries",
+    ]
 
 
-def test_a_search_for_nothing_or_in_an_unknown_syntax_is_refused():
-    with pytest.raises(InputError, match="no tag to search for"):
-        search_string([[HUMANS], []])
-    with pytest.raises(InputError, match="pubmed, ovid"):
-        search_string([TAGS], "embase")
+def test_csv_has_full_headings_only_where_tags_tell_them():
+    plain = write("csv", (ARTICLE, TAGS)).splitlines()
+    assert plain[0] == "pmid,title,journal,year,ui,name,score,tree_numbers"
+    rows = list(csv.DictReader(io.StringIO(write("csv", (Article(title="bare"), []), (ARTICLE, FULL)))))
+    assert [(row["heading"], row["major"], row["major_score"]) for row in rows] == [
+        ("", "", ""),
+        ("Humans", "N", ""),
+        ("Hypertension/*drug therapy/epidemiology", "Y", "0.7500"),
+        ("*Amlodipine/therapeutic use", "Y", "0.7500"),
+        ("Wounds and Injuries", "N", "0.7500"),
+    ]
+
+
+def test_a_csv_file_goes_on_with_the_columns_it_has():
+    for first, later in ((TAGS, FULL), (FULL, TAGS), ([], FULL)):
+        begun = "".join(csv_rows([(ARTICLE, first)]))
+        text = begun + "".join(csv_rows([(ARTICLE, later)], begun.splitlines()[0]))
+        [header, *rows] = csv.reader(io.StringIO(text))
+        assert len(rows) == max(1, len(first)) + len(later)
+        assert {len(row) for row in rows} == {len(header)} == {11 if first is FULL else 8}
+
+
+def test_tags_in_a_wrong_form_are_refused():
+    for bad in ({"qualifiers": "drug therapy"}, {"qualifiers": [{"score": 0.5}]}, {"qualifiers": [3]}):
+        for format in ("csv", "ris", "nbib"):
+            with pytest.raises(InputError, match="The tag D006973 cannot be exported: 'qualifiers' must"):
+                write(format, (ARTICLE, [HYPERTENSION | bad]))

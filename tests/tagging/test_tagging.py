@@ -94,8 +94,9 @@ def test_csv_is_named_by_its_ending_and_has_one_header(tag, articles_file, tmp_p
     assert [(row["pmid"], row["ui"]) for row in rows] == expected
 
 
-def test_ris_adds_keywords_that_others_can_read(tag, articles_file, tmp_path):
-    out = tmp_path / "tags.ris"
+@pytest.mark.parametrize("name", ["tags.ris", "tags.nbib"])
+def test_tags_join_the_keywords_and_headings_that_others_can_read(tag, articles_file, tmp_path, name):
+    out = tmp_path / name
     assert tag(articles_file, "--out", out)[0] == 0
     found = list(read_articles(out))
     assert [article.pmid for article in found] == [article.pmid for article in UNSEEN]

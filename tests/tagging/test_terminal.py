@@ -16,6 +16,11 @@ def test_tags_stand_below_their_article():
     ]
 
 
+def test_major_topics_and_qualifiers_stand_as_nlm_writes_them():
+    tag = TAG | {"major": True, "qualifiers": [{"name": "blood", "major": True, "score": 0.7}]}
+    assert tag_lines(Article("A"), [tag], width=80)[1].endswith("D006801    Humans/*blood")
+
+
 def test_long_lines_are_cut_and_missing_things_said():
     lines = tag_lines(Article(abstract="word " * 50), [], width=40)
     assert len(lines[0]) == 40 and lines[0].endswith("…")

@@ -8,7 +8,7 @@ import { TagList } from "./tags.js";
 import { showText } from "./text.js";
 
 const FIELDS = ["title", "abstract", "journal"];
-const FILES = { json: "json", csv: "csv", ris: "ris", pubmed: "txt", ovid: "txt" };
+const FILES = { json: "json", csv: "csv", ris: "ris", nbib: "nbib", pubmed: "txt", ovid: "txt" };
 const number = (value) => value.toLocaleString("en");
 
 const state = { info: null, filters: null, list: null, article: null, tags: [], shown: [], pmid: null, year: null };
