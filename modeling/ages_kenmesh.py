@@ -25,7 +25,7 @@ AGE_GROUPS = {
 }
 _LOWER, _UPPER = np.array(list(AGE_GROUPS.values())).T
 # What a word may be in such a phrase. A unit comes with its length in years.
-_AGE, _MEAN, _LINK, _OVER, _UNDER, _OLD, _UNIT = range(1, 8)
+_AGE, _MEAN, _LINK, _OVER, _UNDER, _OLD, _BETWEEN, _UNIT = range(1, 9)
 _WORDS = {
     _AGE: "age aged ages ageing older younger",
     _MEAN: "mean median average",
@@ -33,11 +33,13 @@ _WORDS = {
     _OVER: "over above older least exceeding",
     _UNDER: "under below younger up less",
     _OLD: "old age",
+    # May stand between an age and its numbers, as stop words may: "the mean age of the patients was 62".
+    _BETWEEN: "range ranged ranging group sd patients participants subjects women men boys girls children",
 }
 _UNITS = {"year": 1, "years": 1, "yr": 1, "yrs": 1, "y": 1, "month": 1 / 12, "months": 1 / 12, "mo": 1 / 12,
           "week": 1 / 52, "weeks": 1 / 52, "wk": 1 / 52, "day": 1 / 365, "days": 1 / 365}  # fmt: skip
 # Words before and after the numbers among which such words are looked for, and most numbers of a phrase.
-_BEFORE, _AFTER, _NUMBERS = 5, 2, 5
+_BEFORE, _AFTER, _NUMBERS = 7, 2, 5
 # How far ages spread about a mean, as a share of it, and about an open end, in years.
 _SPREAD, _BEYOND = 0.2, 20.0
 
@@ -102,9 +104,11 @@ class _Phrase:
         old = [after for after in range(place, min(place + _AFTER, last_word)) if roles[_OLD][after]]
         self.end = old[0] + 1 if old and self.unit else place
         before = range(max(first_word, start - _BEFORE), start)
-        ages = [word for word in before if roles[_AGE][word]]
+        ages = [word for word in before if roles[_AGE][word]][-1:]
+        if ages and not all(_joins(words, roles, word) for word in range(ages[0] + 1, start)):
+            ages = []
         self.is_age = bool(ages) or bool(old and self.unit)
-        self.first = min(ages[-1:] or [start])
+        self.first = ages[0] if ages else start
         # A mean has its number; what follows is a range.
         since = next((word + 1 for word in reversed(before) if words.numbers[word] >= 0), before.start)
         self.is_mean = any(roles[_MEAN][word] for word in range(since, start))
@@ -133,6 +137,12 @@ class _Phrase:
         if self.is_over:
             return value, value + _BEYOND
         return max(0.0, value - _BEYOND) if self.is_under else value, value
+
+
+def _joins(words: HashedWords, roles: dict[int, np.ndarray], word: int) -> bool:
+    """Whether a word may stand between an age and its numbers."""
+    spoken = not words.content[word] or words.numbers[word] >= 0
+    return bool(spoken or any(role[word] for role in roles.values()))
 
 
 def _hashes(words: str) -> np.ndarray:

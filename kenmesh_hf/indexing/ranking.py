@@ -12,7 +12,7 @@ from .articles import label_ids
 from .findings import look_up
 
 _RANKER_ARTICLES = 2000
-_THINNING = 7
+_THINNING = 100
 _RIDGE = 1e-4
 
 
@@ -35,7 +35,7 @@ def fit_ranker(
     for row, findings in zip(rows, look_up(candidates, [articles[row] for row in rows]), strict=True):
         found, numbers = candidates.weigh(findings, everything)
         right = np.isin(found, label_ids(articles[row], vocabulary))
-        # Wrong candidates are many and alike: a part is enough, and leaves the right ones more weight.
+        # Wrong candidates are many and alike: a few are enough, and leave the right ones more weight.
         keep = right | (np.arange(len(right)) % _THINNING == 0)
         features.append(numbers[keep])
         targets.append(right[keep])

@@ -31,6 +31,11 @@ def ages(text: str) -> dict[str, set[str]]:
         ("older than 80 years", "older than 80 years", {"Aged, 80 and over"}),
         ("aged under 2 years", "aged under 2 years", {"Infant, Newborn", "Infant", "Child, Preschool"}),
         ("AGED 65.2 TO 79.1", "AGED 65 2 TO 79 1", {"Aged"}),
+        (
+            "the mean age of the patients was 50 years",
+            "age of the patients was 50 years",
+            {"Adult", "Middle Aged"},
+        ),
         ("ages 2, 3 and 4", "ages 2 3 and 4", {"Child, Preschool"}),
     ],
 )
@@ -54,6 +59,8 @@ def test_a_range_after_a_mean_is_a_range():
         "aged 900 years",
         "5 mg twice a day for 6 months",
         "stage 3 disease",
+        "middle-aged hospitalized patients with COVID-19",
+        "older rats were fed for 6 months",
     ],
 )
 def test_other_numbers_are_no_ages(text):
