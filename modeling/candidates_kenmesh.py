@@ -12,15 +12,16 @@ from transformers.utils import logging
 
 from .associations_kenmesh import Readings, WordAssociations
 from .dense_neighbours_kenmesh import DenseNeighbours
+from .erasure_kenmesh import ArticleWords
 from .evidence_kenmesh import FEATURES, Evidence, LabelGraph
 from .indexed_articles_kenmesh import IndexedArticles, LabelFrequencies
 from .journals_kenmesh import Journal, JournalTable
-from .lexicon_kenmesh import Hits, Lexicon, Spans
+from .lexicon_kenmesh import Hits, Lexicon
 from .neighbours_kenmesh import SparseNeighbours
 from .proposals_kenmesh import CandidateOptions, Findings
 from .pruned_neighbours_kenmesh import PrunedNeighbours
 from .tensors_kenmesh import map_tensors, save_tensors
-from .terms_kenmesh import hash_words, word_spans
+from .terms_kenmesh import hash_words
 from .word_counts_kenmesh import count_terms, hash_articles
 
 OPTIONS_FILE = "candidates.json"
@@ -239,18 +240,17 @@ class KenMeSHCandidates:
             the text (`term`: text, field, start and end, None if there is none).
         """
         [findings] = self.look_up([title], [abstract], [journal], [pmid])
-        spans = self.lexicon.find(hash_words([title, abstract]))
-        return self.tell((title, abstract), findings, spans, np.asarray(labels, np.int64), most)
+        [article] = ArticleWords.of_all([(title, abstract)], self.lexicon)
+        return self.tell(article, findings, np.asarray(labels, np.int64), most)
 
     def tell(
-        self, texts: tuple[str, str], findings: Findings, spans: Spans, labels: np.ndarray, most: int
+        self, article: ArticleWords, findings: Findings, labels: np.ndarray, most: int
     ) -> list[dict[str, Any]]:
         """What `explain` says, of an article that was looked up; each neighbour also has its `rank`.
 
         Args:
-            texts: Title and abstract.
-            findings: What was found out about the article.
-            spans: The terms in its texts.
+            article: Its words, and the terms among them.
+            findings: What was found out about it.
             labels: The labels to explain.
             most: How many neighbours are named for a label.
         """
@@ -258,7 +258,7 @@ class KenMeSHCandidates:
         asked[labels] = True
         votes = np.flatnonzero(asked[findings.voted])
         voted, owner = findings.voted[votes], np.searchsorted(np.cumsum(findings.lengths), votes, "right")
-        terms = self._best_terms(texts, spans, asked)
+        terms = self._best_terms(article, asked)
         pmids, size = self.articles.pmids[findings.near], findings.journal_size
         reasons = []
         for label in labels.tolist():
@@ -281,28 +281,25 @@ class KenMeSHCandidates:
             )
         return reasons
 
-    def _best_terms(
-        self, texts: tuple[str, str], spans: Spans, asked: np.ndarray
-    ) -> dict[int, dict[str, Any]]:
+    def _best_terms(self, article: ArticleWords, asked: np.ndarray) -> dict[int, dict[str, Any]]:
         """For each label asked for and named in the article its longest term, in the title first."""
+        spans = article.spans
         best: dict[int, dict[str, Any]] = {}
         length: dict[int, int] = {}
         named = self.lexicon.labels[spans.terms]
         chosen = np.flatnonzero(asked[named])
-        places = [(field, *span) for field, text in enumerate(texts) for span in word_spans(text)]
-        for first, count, label in zip(
-            spans.starts[chosen], spans.lengths[chosen], named[chosen], strict=True
-        ):
-            if count > length.get(int(label), 0):
-                field, start, _ = places[first]
-                end = places[first + count - 1][2]
-                best[int(label)] = {
-                    "text": texts[field][start:end],
+        columns = (spans.starts[chosen], spans.lengths[chosen], named[chosen])
+        for first, count, label in zip(*(column.tolist() for column in columns), strict=True):
+            if count > length.get(label, 0):
+                field = int(first >= article.titles)
+                start, end = int(article.positions[first, 0]), int(article.positions[first + count - 1, 1])
+                best[label] = {
+                    "text": article.texts[field][start:end],
                     "field": ("title", "abstract")[field],
                     "start": start,
                     "end": end,
                 }
-                length[int(label)] = int(count)
+                length[label] = count
         return best
 
     @classmethod

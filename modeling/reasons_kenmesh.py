@@ -78,7 +78,7 @@ class Reasons:
         for row, (article, found, given) in enumerate(zip(words, findings, labels, strict=True)):
             told: list[dict[str, Any]] = [{"neighbours": [], "journal": None, "term": None} for _ in given]
             if found is not None:
-                told = candidates.tell(article.texts, found, article.spans, given, self.most_neighbours)
+                told = candidates.tell(article, found, given, self.most_neighbours)
             ranks = {neighbour["rank"] for reason in told for neighbour in reason["neighbours"]}
             variants = Variants(article, np.array(sorted(ranks), np.int64))
             numbers = np.zeros(0)
