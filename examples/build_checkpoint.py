@@ -115,7 +115,7 @@ def describe(out: Path, figures: dict, trained_on: int, validation: str):
                 "index_articles": len(candidates.articles),
                 "sources": [
                     "PubMed baseline file pubmed20n0014 (1976–79)",
-                    "MEDLINE citations, mostly of 1990–2022",
+                    "MEDLINE citations, mostly of 1990–2024, a few with keywords for headings",
                 ],
                 "split_rule": "validation articles were set apart before; none of them is in any table",
             },
