@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from transformers.utils import logging
 
+from .article_words_kenmesh import ArticleWords
 from .associations_kenmesh import Readings, WordAssociations
 from .dense_neighbours_kenmesh import DenseNeighbours
-from .erasure_kenmesh import ArticleWords
 from .evidence_kenmesh import FEATURES, Evidence, LabelGraph
 from .indexed_articles_kenmesh import IndexedArticles, LabelFrequencies
 from .journals_kenmesh import Journal, JournalTable

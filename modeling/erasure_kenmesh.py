@@ -7,15 +7,14 @@ is: which articles are neighbours, and in which order. An age counts as gone wit
 "aged 70 years" the first two may be enough.
 """
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .article_words_kenmesh import LONGEST, ArticleWords
 from .evidence_kenmesh import VOTERS, LabelGraph, Numbers, rank_number, term_numbers
-from .lexicon_kenmesh import INSIDE, Hits, Lexicon, Spans
+from .lexicon_kenmesh import INSIDE, Hits, Spans
 from .proposals_kenmesh import Findings
-from .terms_kenmesh import HashedWords, hash_words, word_spans
 from .word_counts_kenmesh import TITLE_WEIGHT, amounts_of, places_of, run_places
 
 if TYPE_CHECKING:
@@ -23,65 +22,12 @@ if TYPE_CHECKING:
 
 # The first variants of an article: as it is, without any word, without its journal.
 WHOLE, TEXTLESS, WITHOUT_JOURNAL = range(3)
-# Words of an article that are taken out, those first in it: an abstract has some hundred.
-LONGEST = 3000
 # Carriers of a label among which the nearest one is looked for.
 _NEAREST = 20
 # Neighbours among which its rank is looked for.
 _FIRST = 30
 # Among how many times the nearest neighbours those of a variant are looked for.
 _AMONG = 4
-
-
-class ArticleWords:
-    """The words of an article, of which each is taken out wherever it stands, in capitals or not.
-
-    Args:
-        texts: Title and abstract; may be empty.
-        hashed: Their words.
-        spans: The terms in them; a word of a term counts even if it is a stop word.
-    """
-
-    def __init__(self, texts: tuple[str, str], hashed: HashedWords, spans: Spans):
-        self.texts, self.hashed, self.spans = texts, hashed, spans
-        self.titles = int(hashed.offsets[1])
-        spans_of_words = [place for text in texts for place in word_spans(text)]
-        # Start and end of each word in its text.
-        self.positions = np.array(spans_of_words, np.int64).reshape(-1, 2)
-        within = np.zeros(len(self.positions) + 1, np.int64)
-        np.add.at(within, spans.starts, 1)
-        np.add.at(within, spans.starts + spans.lengths, -1)
-        counts = (hashed.content | (np.cumsum(within)[:-1] > 0))[:LONGEST]
-        numbers: dict[str, int] = {}
-        self.number_of = np.full(len(self.positions), -1)
-        # Field, start and end of each word wherever it stands.
-        self.places: list[list[tuple[int, int, int]]] = []
-        for position in np.flatnonzero(counts).tolist():
-            start, end = spans_of_words[position]
-            field = int(position >= self.titles)
-            word = texts[field][start:end].lower()
-            if word not in numbers:
-                numbers[word] = len(numbers)
-                self.places.append([])
-            self.number_of[position] = numbers[word]
-            self.places[numbers[word]].append((field, start, end))
-        self.words = list(numbers)
-
-    @classmethod
-    def of_all(cls, articles: Sequence[tuple[str, str]], lexicon: Lexicon | None) -> "list[ArticleWords]":
-        """The words of several articles; without a lexicon no terms are found."""
-        hashed = hash_words([text for texts in articles for text in texts])
-        spans = lexicon.find(hashed) if lexicon else Spans(*np.zeros((len(Spans._fields), 0), np.int64))
-        found = []
-        for row, texts in enumerate(articles):
-            first, middle, last = hashed.offsets[2 * row : 2 * row + 3].tolist()
-            left, right = np.searchsorted(spans.starts, [first, last])
-            mine = Spans(*(part[left:right] for part in spans))
-            parts = (part[first:last] for part in hashed[:-1])
-            words = HashedWords(*parts, offsets=np.array([first, middle, last]) - first)
-            mine = mine._replace(texts=mine.texts - 2 * row, starts=mine.starts - first)
-            found.append(cls(texts, words, mine))
-        return found
 
 
 class Variants:

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from .erasure_kenmesh import TEXTLESS, WHOLE, WITHOUT_JOURNAL, ArticleWords, Erasures, Variants
+from .article_words_kenmesh import ArticleWords
+from .erasure_kenmesh import TEXTLESS, WHOLE, WITHOUT_JOURNAL, Erasures, Variants
 from .modeling_kenmesh import KenMeSHForMeSHIndexing
 from .processing_kenmesh import KenMeSHProcessor
 from .proposals_kenmesh import Findings

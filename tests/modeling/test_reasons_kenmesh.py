@@ -9,16 +9,10 @@ from tiny import JOURNALS, tiny_articles, tiny_vocabulary
 from tiny_model import UNSEEN, build_tagger
 
 from kenmesh_hf.indexing import build_candidates
-from kenmesh_hf.modeling import erasure_kenmesh, pruned_neighbours_kenmesh
+from kenmesh_hf.modeling import article_words_kenmesh, erasure_kenmesh, pruned_neighbours_kenmesh
+from kenmesh_hf.modeling.article_words_kenmesh import ArticleWords
 from kenmesh_hf.modeling.candidates_kenmesh import KenMeSHCandidates
-from kenmesh_hf.modeling.erasure_kenmesh import (
-    TEXTLESS,
-    WHOLE,
-    WITHOUT_JOURNAL,
-    ArticleWords,
-    Erasures,
-    Variants,
-)
+from kenmesh_hf.modeling.erasure_kenmesh import TEXTLESS, WHOLE, WITHOUT_JOURNAL, Erasures, Variants
 from kenmesh_hf.modeling.evidence_kenmesh import FEATURES
 from kenmesh_hf.modeling.pipeline_kenmesh import MeSHIndexingPipeline
 from kenmesh_hf.modeling.proposals_kenmesh import CandidateOptions
@@ -118,7 +112,8 @@ def test_without_a_word_neighbours_are_as_near_as_the_article_without_it_has_the
 
 
 def test_of_a_long_text_the_first_words_are_taken_out(candidates, monkeypatch):
-    monkeypatch.setattr(erasure_kenmesh, "LONGEST", 9)
+    for module in (article_words_kenmesh, erasure_kenmesh):
+        monkeypatch.setattr(module, "LONGEST", 9)
     words, variants, labels, numbers = erase(candidates, ARTICLE)
     assert 0 < len(words.words) <= 9
     assert np.allclose(numbers[:, WHOLE], numbers_of(candidates, ARTICLE, labels), atol=1e-5)
