@@ -58,14 +58,13 @@ def find_ages(words: HashedWords) -> AgePhrases:
     number = words.numbers >= 0
     if number.any():
         roles = {role: np.isin(words.folded, hashes) for role, hashes in _HASHES.items()}
-        ends = words.offsets[1:][np.searchsorted(words.offsets, np.arange(len(number)), "right") - 1]
-        firsts = words.offsets[np.searchsorted(words.offsets, np.arange(len(number)), "right") - 1]
         # Numbers stand in every abstract, ages in few: most are passed over at once.
         near = _within(roles[_AGE] | roles[_OLD], _BEFORE + _NUMBERS)
         done = -1
         for start in np.flatnonzero(number & near).tolist():
             if start >= done:
-                phrase = _Phrase(words, roles, start, int(firsts[start]), int(ends[start]))
+                text = int(np.searchsorted(words.offsets, start, "right")) - 1
+                phrase = _Phrase(words, roles, start, *words.offsets[text : text + 2].tolist())
                 done = phrase.after_numbers
                 found += [(phrase.first, phrase.end - phrase.first, group) for group in phrase.groups()]
     return AgePhrases(*np.array(found, np.int64).reshape(-1, 3).T)
@@ -82,28 +81,28 @@ class _Phrase:
     """Numbers that begin at a word, and what the words around say about them."""
 
     def __init__(
-        self, words: HashedWords, roles: dict[int, np.ndarray], start: int, first_word: int, last_word: int
+        self, words: HashedWords, roles: dict[int, np.ndarray], start: int, text_start: int, text_end: int
     ):
         self.values: list[int] = []
         # Which of the values comes after "to" or "and".
         self.linked: int | None = None
         place = start
-        while place < last_word and len(self.values) < _NUMBERS:
+        while place < text_end and len(self.values) < _NUMBERS:
             if words.numbers[place] >= 0:
                 self.values.append(int(words.numbers[place]))
-            elif roles[_LINK][place] and place + 1 < last_word and words.numbers[place + 1] >= 0:
+            elif roles[_LINK][place] and place + 1 < text_end and words.numbers[place + 1] >= 0:
                 self.linked = self.linked or len(self.values)
             else:
                 break
             place += 1
         self.after_numbers = place
         self.unit = 0.0
-        if place < last_word and roles[_UNIT][place]:
+        if place < text_end and roles[_UNIT][place]:
             self.unit = _YEARS[int(words.folded[place])]
             place += 1
-        old = [after for after in range(place, min(place + _AFTER, last_word)) if roles[_OLD][after]]
+        old = [after for after in range(place, min(place + _AFTER, text_end)) if roles[_OLD][after]]
         self.end = old[0] + 1 if old and self.unit else place
-        before = range(max(first_word, start - _BEFORE), start)
+        before = range(max(text_start, start - _BEFORE), start)
         ages = [word for word in before if roles[_AGE][word]][-1:]
         if ages and not all(_joins(words, roles, word) for word in range(ages[0] + 1, start)):
             ages = []
