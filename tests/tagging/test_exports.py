@@ -5,6 +5,7 @@ import io
 import json
 
 import pytest
+from example_tags import AMLODIPINE, HUMANS, HYPERTENSION, TAGS, WOUNDS
 
 from kenmesh_hf.errors import InputError
 from kenmesh_hf.reading import Article, Heading, read_articles
@@ -18,19 +19,6 @@ ARTICLE = Article(
     journal="Journal of hypertension",
     year=2019,
 )
-
-
-def make_tag(ui, name, score, *numbers):
-    return {"ui": ui, "name": name, "score": score, "tree_numbers": list(numbers)}
-
-
-HYPERTENSION = make_tag("D006973", "Hypertension", 0.91234, "C14.907.489")
-
-AMLODIPINE = make_tag("D017311", "Amlodipine", 0.8, "D03.383")
-WOUNDS = make_tag("D014947", "Wounds and Injuries", 0.6, "C26")
-HUMANS = make_tag("D006801", "Humans", 0.99, "B01.050")
-FEMALE = make_tag("D005260", "Female", 0.95)
-TAGS = [HUMANS, HYPERTENSION, AMLODIPINE]
 
 
 def write(format, *results):
