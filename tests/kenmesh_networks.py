@@ -101,3 +101,15 @@ def build_batch(
 def score(model: KenMeSHForMeSHIndexing, inputs: dict[str, Tensor]) -> Tensor:
     with torch.no_grad():
         return model(**inputs).logits
+
+
+def without_words(inputs: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The same articles with titles and abstracts that are padding only."""
+    masks = [f"{name}attention_mask" for name in ("", "title_")]
+    return inputs | {mask: torch.zeros_like(inputs[mask]) for mask in masks}
+
+
+def without_tokens(inputs: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The same articles with titles and abstracts of length zero."""
+    names = [f"{name}{kind}" for name in ("", "title_") for kind in ("input_ids", "attention_mask")]
+    return inputs | {name: inputs[name].new_zeros((len(inputs[name]), 0), dtype=torch.long) for name in names}

@@ -15,6 +15,8 @@ from kenmesh_networks import (
     build_network,
     every_switch,
     score,
+    without_tokens,
+    without_words,
 )
 
 from kenmesh_hf.modeling.modeling_kenmesh import KenMeSHForMeSHIndexing
@@ -228,19 +230,12 @@ def test_bias_is_added_to_candidates_and_to_others():
 @pytest.mark.parametrize("changes", [{}, EVIDENCE_ON, {"two_channels": False}, {"dilation_rates": []}])
 def test_empty_inputs(changes):
     model = build_network(**changes)
-    inputs = build_batch(model)
-    for name in ("", "title_"):
-        inputs[f"{name}attention_mask"] = torch.zeros_like(inputs[f"{name}attention_mask"])
+    inputs = without_words(build_batch(model))
     output = model(**inputs)
     output.loss.backward()
     assert output.logits.isfinite().all()
     assert all(weight.grad.isfinite().all() for weight in model.parameters() if weight.grad is not None)
-    nothing = inputs | {
-        f"{name}{kind}": torch.zeros(4, 0, dtype=torch.long)
-        for name in ("", "title_")
-        for kind in ("input_ids", "attention_mask")
-    }
-    torch.testing.assert_close(score(model, nothing), output.logits.detach())
+    torch.testing.assert_close(score(model, without_tokens(inputs)), output.logits.detach())
 
 
 def test_no_candidates_at_all():
