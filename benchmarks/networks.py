@@ -26,6 +26,7 @@ from kenmesh_hf.training import (
     TrainingOptions,
     options_for,
     start_network,
+    tokens_for,
     train,
     training_rows,
 )
@@ -37,8 +38,8 @@ ALONE: dict[str, Any] = {
     "evidence": False,
     "title_only": True,
     "dropout": 0.4,
-    "epochs": 8,
-    "patience": 8,
+    "epochs": 6,
+    "patience": 6,
     "decay": 0.75,
 }
 ABLATIONS: dict[str, dict[str, Any]] = {
@@ -49,6 +50,8 @@ ABLATIONS: dict[str, dict[str, Any]] = {
     # ten times as long, so one epoch must do.
     "d": {"mask": False, "loss_labels": "all", "epochs": 1, "title_only": False},
 }
+# A pretrained encoder is slow without a GPU: it reads the beginning of a text, and every text once.
+ENCODER: dict[str, Any] = {"epochs": 1, "encoder_tokens": 128, "bf16": True}
 
 
 def evidence(data: Path) -> Ranking:
@@ -79,7 +82,7 @@ def evidence(data: Path) -> Ranking:
 
 def kenmesh(data: Path, model: Path, options: TrainingOptions) -> Ranking:
     """A network, trained or trained on in the folder `model`, on the dataset in the folder `data`."""
-    prepared = load_prepared(data)
+    prepared = tokens_for(load_prepared(data), options, None, progress=False)
     seconds = trained(options, data, model)
     ranking = score_splits(prepared.validation, prepared.test, model)
     ranking.seconds, ranking.settings = seconds, asdict(options)

@@ -35,6 +35,7 @@ METHODS = (
     "network",
     *networks.ABLATIONS,
     "kenmesh_paper",
+    "encoder",
 )
 FIGURES = ("MiF", "EBF", "P@1", "P@5", "P@10", "candidate_recall", "candidate_size", "train_seconds")
 MOST_LABELS = 30
@@ -57,10 +58,11 @@ class Comparison:
         work: Folder of datasets, networks, scores and figures.
         sources: Options of `PrepareOptions` that say what is compared on.
         epochs: Passes of the paper's network over the training articles.
+        encoder: Folder or Hub name of a pretrained encoder, for the method `encoder`.
     """
 
-    def __init__(self, work: Path, sources: dict[str, Any], epochs: int):
-        self.work, self.sources, self.epochs = work, sources, epochs
+    def __init__(self, work: Path, sources: dict[str, Any], epochs: int, encoder: str | None = None):
+        self.work, self.sources, self.epochs, self.encoder = work, sources, epochs, encoder
         self.fingerprints: dict[str, str] = {}
 
     def run(self, methods: Sequence[str]) -> dict[str, Any]:
@@ -117,6 +119,10 @@ class Comparison:
             options = options_for("small", seed=SEEDS[method])
         elif method == "kenmesh_paper":
             options = options_for("paper", epochs=self.epochs)
+        elif method == "encoder":
+            if self.encoder is None:
+                raise ImportError("name a pretrained encoder by --encoder")
+            options = options_for("small", encoder=self.encoder, **networks.ENCODER)
         else:
             options = options_for("small", **(networks.ALONE | networks.ABLATIONS.get(method, {})))
         return partial(networks.kenmesh, data, folder / method, options)
@@ -195,6 +201,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--epochs", type=int, default=2, help="of the network with the paper's settings; default %(default)s"
     )
+    parser.add_argument("--encoder", help="folder or Hub name of what the method `encoder` reads texts with")
     options = parser.parse_args(arguments)
     sources = {
         "mesh": options.mesh,
@@ -204,7 +211,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "validation_size": options.held_out,
         "test_size": options.held_out,
     }
-    result = Comparison(options.work, sources, options.epochs).run(options.methods)
+    result = Comparison(options.work, sources, options.epochs, options.encoder).run(options.methods)
     rows = [{"method": name} | figures for name, figures in result["methods"].items()]
     print("", *table_lines(rows, ("method", *FIGURES, "decision")), sep="\n")
     for method, reason in result["left_out"].items():

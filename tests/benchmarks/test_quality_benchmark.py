@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import quality
 from baselines import BASELINES, PECOS_PYTHON, Ranking
+from tiny_encoder import write_tiny_encoder
 
 from kenmesh_hf.evaluating import LabelSets, ScoredLabels
 from kenmesh_hf.preparing import load_prepared
@@ -26,7 +27,9 @@ def comparison(
     with pytest.MonkeyPatch.context() as patch:
         # So many neighbours have every label of so small a vocabulary.
         patch.setitem(quality.PAPER_DATA, "neighbours", 3)
-        yield quality.Comparison(tmp_path_factory.mktemp("quality"), dict(tiny_sources), epochs=1)
+        encoder = write_tiny_encoder(tmp_path_factory.mktemp("encoder"))
+        work = tmp_path_factory.mktemp("quality")
+        yield quality.Comparison(work, dict(tiny_sources), epochs=1, encoder=str(encoder))
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +85,12 @@ def test_what_is_done_is_not_done_again(
     assert again.run(["dictionary", "kenmesh", "leak"])["methods"]["leak"] == result["methods"]["leak"]
     with np.load(comparison.work / "methods" / "kenmesh.npz") as kept:
         assert len(kept["test_scores"]) == len(kept["test_label_ids"]) > 0
+
+
+def test_a_method_that_lacks_its_encoder_is_left_out(comparison: quality.Comparison) -> None:
+    without = quality.Comparison(comparison.work, comparison.sources, epochs=1)
+    (comparison.work / "methods" / "encoder.json").unlink(missing_ok=True)
+    assert "--encoder" in without.run(["encoder"])["left_out"]["encoder"]
 
 
 def test_decision_comes_from_validation_articles() -> None:
