@@ -105,6 +105,24 @@ class PrepareOptions:
 
 
 @dataclass
+class RayOptions:
+    """Where work is spread to. Without an address, over a Ray of this machine's own."""
+
+    address: str | None = option(
+        None, "Ray cluster: auto (where this machine is part of one), HOST:PORT or ray://HOST:10001"
+    )
+    workers: int | None = option(None, "workers, each with a core of its own (default: as many as there are)")
+    gpus_per_worker: float | None = option(None, "GPUs of a worker; 0.25 lets four share one (default: none)")
+
+    def check(self) -> None:
+        """Refuses what cannot be before anything is started."""
+        if self.workers is not None and self.workers < 1:
+            raise InputError(f"--workers is {self.workers}; it must be at least 1.")
+        if self.gpus_per_worker is not None and self.gpus_per_worker < 0:
+            raise InputError(f"--gpus-per-worker is {self.gpus_per_worker:g}; it cannot be negative.")
+
+
+@dataclass
 class TrainingOptions:
     """How to train. The defaults are the paper's; `PRESETS` has others."""
 

@@ -4,9 +4,13 @@ import argparse
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
+from ..errors import InputError
 from ..files import BUNDLED_CHECKPOINT
+
+if TYPE_CHECKING:
+    from ..options import RayOptions
 
 
 def add_fields(
@@ -84,6 +88,30 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
 def add_batch_size(parser: argparse.ArgumentParser) -> None:
     """How many articles the network reads at once."""
     parser.add_argument("--batch-size", type=int, default=32, help="articles read at once (default: 32)")
+
+
+def add_engine(parser: argparse.ArgumentParser) -> None:
+    """Whether work is spread over a Ray cluster, and over which."""
+    from ..options import RayOptions
+
+    parser.add_argument(
+        "--engine", choices=("ray",), help="spread the files over the workers of a Ray, here or on a cluster"
+    )
+    add_fields(parser, RayOptions)
+
+
+def ray_options(arguments: argparse.Namespace) -> "RayOptions | None":
+    """The options of `add_engine`; None where nothing is spread."""
+    from ..options import RayOptions
+
+    given = given_fields(RayOptions, arguments)
+    if arguments.engine is None:
+        if given:
+            raise InputError(f"--{next(iter(given)).replace('_', '-')} is for --engine ray; give both.")
+        return None
+    options = RayOptions(**given)
+    options.check()
+    return options
 
 
 def add_push(parser: argparse.ArgumentParser) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from .arguments import add_batch_size, add_model, add_reading, loading
+from .arguments import add_batch_size, add_engine, add_model, add_reading, loading, ray_options
 from .command import Command, tell
 
 
@@ -19,11 +19,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--abstract", default="", help="abstract of one article")
     parser.add_argument("--journal", help="journal of one article")
     add_model(parser)
-    parser.add_argument("--out", default="-", help="output file (default: standard output)")
+    parser.add_argument("--out", default="-", help="output file (default: standard output); with --engine a folder")
     parser.add_argument(
         "--format",
-        choices=("jsonl", "csv", "ris", "nbib", "table"),
-        help="default: by the name of --out, else jsonl; for one article table",
+        choices=("jsonl", "csv", "ris", "nbib", "table", "parquet"),
+        help="default: by the name of --out, else jsonl; for one article table; parquet with --engine only",
     )
     parser.add_argument("--input-format", help="format of the inputs (default: found from their content)")
     parser.add_argument(
@@ -56,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_batch_size(parser)
     parser.add_argument("--device", help="cpu, cuda, cuda:1 … (default: a GPU if there is one)")
     add_reading(parser)
+    add_engine(parser)
 
 
 def check(arguments: argparse.Namespace) -> None:
@@ -66,6 +67,7 @@ def check(arguments: argparse.Namespace) -> None:
                 f"{value!r} is neither a descriptor (D006801) nor a branch (C04); "
                 "files go before --include and --exclude."
             )
+    _check_engine(arguments)
     if bool(arguments.title or arguments.abstract) == bool(arguments.inputs):
         raise InputError("Give either files to tag, or --title and --abstract of one article.")
     if arguments.resume and (arguments.out == "-" or arguments.export_search or not arguments.inputs):
@@ -76,6 +78,20 @@ def check(arguments: argparse.Namespace) -> None:
     format = arguments.format or Path(arguments.out).suffix.lstrip(".")
     if arguments.evidence and format in ("csv", "ris", "nbib"):
         raise InputError("CSV, RIS and MEDLINE have no place for --evidence; write jsonl or table.")
+
+
+def _check_engine(arguments: argparse.Namespace) -> None:
+    spread = ray_options(arguments) is not None
+    if not spread and arguments.format == "parquet":
+        raise InputError("Parquet is written with --engine ray, a file for each input; else choose jsonl.")
+    if not spread:
+        return
+    if arguments.export_search or not arguments.inputs or arguments.out == "-":
+        raise InputError("With --engine ray files are tagged into a folder: give inputs and --out.")
+    if arguments.format not in (None, "jsonl", "parquet"):
+        raise InputError(f"With --engine ray --format is jsonl or parquet, not {arguments.format}.")
+    if arguments.num_proc != 1:
+        raise InputError("With --engine ray the number of processes is --workers; leave out --num-proc.")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -91,6 +107,14 @@ def run(arguments: argparse.Namespace) -> int:
         min_candidates=arguments.min_candidates,
     )
     report, progress = ReadReport(), not arguments.quiet
+    if spread := ray_options(arguments):
+        from ..spreading import tag_files_on_ray
+
+        count, report = tag_files_on_ray(
+            arguments.inputs, arguments.out, options, ray_options=spread, **_how(arguments)
+        )
+        _tell_count(count, arguments)
+        return tell(report)
     one = (
         [] if arguments.inputs else [Article(arguments.title, arguments.abstract, journal=arguments.journal)]
     )
@@ -100,19 +124,20 @@ def run(arguments: argparse.Namespace) -> int:
     elif one:
         write_tags(one, arguments.out, options, format=arguments.format, progress=False)
     else:
-        count, report = tag_files(
-            arguments.inputs,
-            arguments.out,
-            options,
-            format=arguments.format,
-            input_format=arguments.input_format,
-            resume=arguments.resume,
-            strict=arguments.strict,
-            progress=progress,
-        )
-        if arguments.out != "-" and progress:
-            print(f"{count:,} articles tagged → {arguments.out}", file=sys.stderr)
+        count, report = tag_files(arguments.inputs, arguments.out, options, **_how(arguments))
+        _tell_count(count, arguments)
     return tell(report)
+
+
+def _how(arguments: argparse.Namespace) -> dict[str, Any]:
+    """How files are tagged, on whatever engine."""
+    names = ("format", "input_format", "resume", "strict")
+    return {name: getattr(arguments, name) for name in names} | {"progress": not arguments.quiet}
+
+
+def _tell_count(count: int, arguments: argparse.Namespace) -> None:
+    if arguments.out != "-" and not arguments.quiet:
+        print(f"{count:,} articles tagged → {arguments.out}", file=sys.stderr)
 
 
 def _choice(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -139,6 +164,7 @@ COMMAND = Command(
     examples="""kenmesh tag articles.xml.gz --out tags.jsonl
 kenmesh tag exports/ --out tags.ris --preset recall
 kenmesh tag --title "Zinc in childhood diarrhoea" --abstract "…" --format table
+kenmesh tag pubmed/ --out tags/ --engine ray --workers 8 --resume
 zcat new.xml.gz | kenmesh tag - --include C04 --no-check-tags > neoplasms.jsonl""",
     add_arguments=add_arguments,
     run=run,

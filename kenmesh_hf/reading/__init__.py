@@ -9,7 +9,7 @@ from .citation_files import medline_rows, ris_rows
 from .headings import Heading, Qualifier, heading_text
 from .record_counts import count_records
 from .records import Article, PmidSet, ReadReport, latest_versions
-from .sources import COMPANIONS, decompress, list_files
+from .sources import COMPANIONS, decompress, is_citation_file, list_files
 
 __all__ = [
     "Article",
@@ -21,6 +21,7 @@ __all__ = [
     "count_records",
     "decompress",
     "heading_text",
+    "is_citation_file",
     "latest_versions",
     "list_files",
     "medline_rows",

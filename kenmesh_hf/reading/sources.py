@@ -144,12 +144,18 @@ def list_files(paths: Iterable[str | Path], newest_first: bool = True) -> list[s
             files.append(path)
             continue
         found = sorted(item for item in folder.rglob("*") if item.is_file())
-        files += [f for f in found if not f.name.startswith(".") and not f.name.endswith(COMPANIONS)]
+        files += [file for file in found if is_citation_file(file)]
     if not newest_first:
         return files
     numbered = [path for path in files if PUBMED_NAME.match(Path(path).name)]
     numbered.sort(key=lambda path: Path(path).name, reverse=True)
     return numbered + [path for path in files if path not in set(numbered)]
+
+
+def is_citation_file(path: str | Path) -> bool:
+    """Whether a file of a folder is meant: not a hidden one, and not a companion such as a checksum."""
+    name = PurePosixPath(path).name
+    return not name.startswith(".") and not name.endswith(COMPANIONS)
 
 
 def _open(path: str | Path) -> IO[bytes]:

@@ -1,7 +1,7 @@
 """Articles and a model enter; tags leave, as a stream, in files of several formats, or as a search string."""
 
-from .articles import TagOptions, tag_articles
-from .exports import WRITERS
+from .articles import TagOptions, tag_articles, tag_with
+from .exports import WRITERS, Tagged
 from .files import read_inputs, search_for, tag_files, write_tags
 from .resumable import ResumableFile
 from .searches import SEARCH_SYNTAXES, search_string
@@ -11,6 +11,7 @@ __all__ = [
     "ResumableFile",
     "SEARCH_SYNTAXES",
     "TagOptions",
+    "Tagged",
     "WRITERS",
     "read_inputs",
     "search_for",
@@ -18,5 +19,6 @@ __all__ = [
     "tag_articles",
     "tag_files",
     "tag_lines",
+    "tag_with",
     "write_tags",
 ]

@@ -64,7 +64,13 @@ def tag_articles(articles: Iterable[Article], options: TagOptions) -> Iterator[T
     if options.num_proc > 1:
         yield from _tag_in_processes(articles, options)
         return
-    tagger = options.load()
+    yield from tag_with(options.load(), articles, options)
+
+
+def tag_with(
+    tagger: MeSHIndexingPipeline, articles: Iterable[Article], options: TagOptions
+) -> Iterator[Tagged]:
+    """Tags of each article, in order, by a model that is loaded already."""
     for window in batches(articles, options.window):
         yield from zip(window, _tag(tagger, window, options), strict=True)
 

@@ -1,0 +1,17 @@
+"""Work on files enters and is spread over a Ray cluster; the same outputs leave as from one process.
+
+Ray decides where workers run and what becomes of lost ones' memory; here are files, records of what is
+finished, and how a model gets to machines that share no disk.
+"""
+
+from ..options import RayOptions
+from .cluster import connected
+from .tag_datasets import tag_dataset
+from .tag_files import tag_files_on_ray
+
+__all__ = [
+    "RayOptions",
+    "connected",
+    "tag_dataset",
+    "tag_files_on_ray",
+]

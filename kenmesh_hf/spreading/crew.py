@@ -1,0 +1,165 @@
+"""Actors that each load what they need once and work through a list; one that is lost is replaced."""
+
+import logging
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import Any, TypeVar
+
+import ray
+from ray.exceptions import NodeDiedError, ObjectLostError, OutOfMemoryError, RayActorError, RayTaskError
+
+from .._version import __version__
+from ..errors import KenMeSHError, MismatchError
+from ..options import RayOptions
+from .cluster import count_workers
+
+logger = logging.getLogger(__name__)
+
+Item = TypeVar("Item", bound=Hashable)
+Work = Callable[[Any], Any]
+# Workers that an item may cost before it is given up.
+ATTEMPTS = 3
+# Seconds without a single worker after which that is said.
+PATIENCE = 60
+GOING_ON = "What is finished stays: the same command goes on, `kenmesh tag` with --resume."
+LOSSES = (RayActorError, OutOfMemoryError, NodeDiedError, ObjectLostError)
+
+
+class Worker:
+    """What runs in an actor.
+
+    Args:
+        start: Loads what is needed once and gives the function that works on an item.
+        version: Of the package, which must be the same on all nodes.
+    """
+
+    def __init__(self, start: Callable[[], Work], version: str):
+        self._start, self._version = start, version
+        self._work: Work | None = None
+
+    def load(self) -> None:
+        """A call of its own and not the constructor, so that its errors come back as they are."""
+        if self._version != __version__:
+            raise MismatchError(
+                f"A node of the cluster has kenmesh_hf {__version__}, this machine {self._version}; "
+                "install the same version on all of them."
+            )
+        self._work = self._start()
+
+    def run(self, item: Any) -> Any:
+        assert self._work is not None
+        return self._work(item)
+
+
+class Crew:
+    """Workers on a Ray that is connected.
+
+    Ray decides where they run. Items go only to workers that are ready: where the cluster has no room for a
+    worker, or no longer has, the others do its work, and it joins when there is.
+
+    Args:
+        start: What each worker begins with; see `Worker`.
+        options: How many workers, and what each needs.
+    """
+
+    def __init__(self, start: Callable[[], Work], options: RayOptions):
+        self.size = count_workers(options)
+        self._start = start
+        self._actor = ray.remote(num_cpus=1, num_gpus=options.gpus_per_worker or 0)(Worker)
+        self._busy: dict[Any, tuple[Any, Any]] = {}
+        self._losses: Counter[Any] = Counter()
+        self._given_up: list[KenMeSHError] = []
+        self._done = 0
+
+    def work(self, items: Iterable[Item]) -> Iterator[tuple[Item, Any]]:
+        """Each item with its result, as they become ready.
+
+        Raises:
+            KenMeSHError: Items cost one worker after the other. The others are done first, unless nothing
+                else was ever done.
+        """
+        waiting = deque(items)
+        for _ in range(min(self.size, len(waiting))):
+            self._hire()
+        try:
+            while waiting or any(item is not None for _, item in self._busy.values()):
+                done = self._wait()
+                actor, item = self._busy.pop(done)
+                try:
+                    result = self._result(done, item)
+                except LOSSES as error:
+                    self._replace(actor, item, error, waiting)
+                    continue
+                if waiting:
+                    following = waiting.popleft()
+                    self._busy[actor.run.remote(following)] = actor, following
+                if item is not None:
+                    self._done += 1
+                    yield item, result
+        finally:
+            for actor, _ in self._busy.values():
+                ray.kill(actor)
+            self._busy.clear()
+        if self._given_up:
+            raise self._given_up[0]
+
+    def _hire(self) -> None:
+        actor = self._actor.remote(self._start, __version__)
+        self._busy[actor.load.remote()] = actor, None
+
+    def _wait(self) -> Any:
+        """What is ready next; a cluster that has no room at all is told of once."""
+        done, _ = ray.wait(list(self._busy), num_returns=1, timeout=PATIENCE)
+        if not done:
+            if all(item is None for _, item in self._busy.values()):
+                logger.warning("No worker has started yet; the cluster may have no room for one.")
+            done, _ = ray.wait(list(self._busy), num_returns=1)
+        return done[0]
+
+    def _result(self, done: Any, item: Any) -> Any:
+        try:
+            return ray.get(done)
+        except RayTaskError as error:
+            if isinstance(error.cause, LOSSES):
+                raise error.cause from error
+            if isinstance(error.cause, MemoryError):
+                raise out_of_memory(item) from error
+            if isinstance(error.cause, ImportError):
+                raise KenMeSHError(
+                    f"A node cannot load what its worker needs ({error.cause}); install it there."
+                ) from error
+            raise error.cause from error
+
+    def _replace(self, actor: Any, item: Any, error: Exception, waiting: deque[Any]) -> None:
+        """Another worker for a lost one; its item is done again, unless it costs too many."""
+        ray.kill(actor)
+        self._losses[item] += 1
+        if self._losses[item] < ATTEMPTS:
+            logger.info("a worker was lost and is replaced: %s", error)
+            if item is not None:
+                waiting.appendleft(item)
+        else:
+            self._given_up.append(_sentence(item, error))
+            if item is None or not self._done:
+                raise self._given_up[-1] from error
+        self._hire()
+
+
+def out_of_memory(item: Any) -> KenMeSHError:
+    """What to do where a worker had too little memory."""
+    where = f" on {item}" if item is not None else " as it loaded the model"
+    return KenMeSHError(
+        f"A worker ran out of memory{where}. Use fewer --workers, or nodes with more memory. "
+        f"{GOING_ON}"
+    )
+
+
+def _sentence(item: Any, error: Exception) -> KenMeSHError:
+    said = str(error)
+    if isinstance(error, OutOfMemoryError) or "memory monitor" in said or "OOM" in said.split("common")[0]:
+        return out_of_memory(item)
+    where = f"{item} cost {ATTEMPTS} workers one after the other" if item else "Workers end as they start"
+    return KenMeSHError(
+        f"{where}: they crashed or were ended from outside, perhaps for want of memory. "
+        f"Ray's logs say more. {GOING_ON}"
+    )

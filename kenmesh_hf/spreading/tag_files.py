@@ -1,0 +1,184 @@
+"""`kenmesh tag --engine ray`: files to files of tags, each whole or not there, with a manifest of all."""
+
+import os
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from .._version import __version__
+from ..errors import InputError, KenMeSHError
+from ..modeling.checksums_kenmesh import sha256_of
+from ..options import RayOptions
+from ..reading import ReadReport, read_articles
+from ..tagging import WRITERS, TagOptions, tag_with
+from .cluster import connected
+from .crew import Crew
+from .manifest import RECORDS_FOLDER, Manifest, Piece, Record, write_record
+from .parcel import Parcel
+from .places import absolute, fetched, find_inputs, is_remote, sweep, whole
+from .tag_tables import write_parquet
+
+FORMATS = ("jsonl", "parquet")
+
+
+@dataclass(frozen=True)
+class FileJob:
+    """What is done with every file.
+
+    Attributes:
+        out: Folder of the outputs.
+        format: One of `FORMATS`.
+        settings: Model and options, for the records.
+        input_format: Format of the inputs; by default found from their content.
+        strict: Stop at the first record that cannot be read.
+    """
+
+    out: str
+    format: str
+    settings: Record
+    input_format: str | None = None
+    strict: bool = False
+
+
+class FileTagger:
+    """Tags one file after the other with a model that is loaded once; what a worker does."""
+
+    def __init__(self, parcel: Parcel, job: FileJob):
+        if not is_remote(job.out) and not Path(job.out).is_dir():
+            raise _unseen(job.out)
+        self.job, self.options = job, parcel.options
+        self.tagger = parcel.load()
+
+    def __call__(self, piece: Piece) -> Record:
+        """Tags a file and writes its output, then its record, which it gives."""
+        job, path = self.job, piece.input.path
+        if not is_remote(path) and not os.path.exists(path):
+            raise _unseen(path)
+        report = ReadReport()
+        with fetched(path) as local:
+            digest = sha256_of(local) if os.access(local, os.R_OK) else None
+            with whole(f"{job.out}/{piece.output}") as target:
+                self._write(local, report, target)
+        record = {
+            "input": path,
+            "size": piece.input.size,
+            "state": piece.input.state,
+            "sha256": digest,
+            "output": piece.output,
+            "articles": report.read,
+            "skipped": dict(report.skipped),
+            "notes": dict(report.notes),
+            "examples": {
+                reason: [place.replace(str(local), path) for place in places]
+                for reason, places in report.examples.items()
+            },
+            **job.settings,
+            "version": __version__,
+        }
+        write_record(job.out, record)
+        return record
+
+    def _write(self, local: Path, report: ReadReport, target: Path) -> None:
+        articles = read_articles(
+            local, format=self.job.input_format, strict=self.job.strict, report=report, every_version=True
+        )
+        results = tag_with(self.tagger, articles, self.options)
+        if self.job.format == "parquet":
+            write_parquet(results, target)
+            return
+        with open(target, "w", encoding="utf-8", newline="\n") as file:
+            file.writelines(WRITERS["jsonl"](results))
+
+
+def _unseen(path: str) -> KenMeSHError:
+    return KenMeSHError(
+        f"{path} is not to be seen on the node {socket.gethostname()}: give a folder that all nodes share, "
+        "or an address such as s3://bucket/folder."
+    )
+
+
+def tag_files_on_ray(
+    inputs: Sequence[str | Path],
+    out: str | Path,
+    options: TagOptions,
+    *,
+    ray_options: RayOptions | None = None,
+    format: str | None = None,
+    input_format: str | None = None,
+    resume: bool = False,
+    strict: bool = False,
+    progress: bool = True,
+) -> tuple[int, ReadReport]:
+    """Tags files on a Ray cluster, a file of tags for each.
+
+    Args:
+        inputs: Files and folders, on a disk that all nodes share or at s3://, gs://, hf://.
+        out: Folder of the outputs, on such a disk or at such an address.
+        options: Model and wanted tags.
+        ray_options: Where the work is spread to.
+        format: One of `FORMATS`: JSON Lines by default.
+        input_format: Format of the inputs; by default found from their content.
+        resume: Go on with what is in `out`; files that are finished and have not changed are left alone.
+        strict: Stop at the first record that cannot be read.
+        progress: Show a bar.
+
+    Returns:
+        The number of articles in the outputs of these inputs, and what was read and skipped.
+    """
+    ray_options, format, out = ray_options or RayOptions(), format or "jsonl", absolute(out)
+    ray_options.check()
+    if format not in FORMATS:
+        raise InputError(f"Files of tags on Ray are {' or '.join(FORMATS)}, not {format}.")
+    files = find_inputs(inputs)
+    parcel = Parcel.of(options)
+    settings = {"model": {"name": options.model, "sha256": parcel.key}, "options": _settings(options, format)}
+    manifest = Manifest(out, settings, resume)
+    pieces = manifest.plan(files, f".{format}")
+    if not is_remote(out):
+        _make_folder(out)
+    job = FileJob(out, format, settings, input_format, strict)
+    if pieces:
+        _spread(pieces, parcel, job, ray_options, manifest, progress)
+    manifest.write()
+    total = ReadReport()
+    for file in files:
+        record = manifest.records[file.path]
+        total.absorb(record | {"read": record["articles"]})
+    return total.read, total
+
+
+def _settings(options: TagOptions, format: str) -> Record:
+    return {**options.choice, "min_candidates": options.min_candidates, "format": format}
+
+
+def _make_folder(out: str) -> None:
+    try:
+        for folder in (Path(out), Path(out) / RECORDS_FOLDER):
+            folder.mkdir(parents=True, exist_ok=True)
+            sweep(str(folder))
+    except OSError as error:
+        raise InputError(
+            f"Cannot write {out}: {error.strerror}. Check the folder and its permissions."
+        ) from error
+
+
+def _spread(
+    pieces: Sequence[Piece],
+    parcel: Parcel,
+    job: FileJob,
+    ray_options: RayOptions,
+    manifest: Manifest,
+    progress: bool,
+) -> None:
+    size = sum(piece.input.size for piece in pieces)
+    bar: Any = tqdm(total=size, desc="Tagging", unit="B", unit_scale=True, disable=not progress)
+    with connected(ray_options), bar:
+        crew = Crew(partial(FileTagger, parcel.send(), job), ray_options)
+        for piece, record in crew.work(pieces):
+            manifest.add(record)
+            bar.update(piece.input.size)
