@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.kenmesh-installed
 
-.PHONY: demo test test-slow test-browser lint checkpoint
+.PHONY: demo test test-slow test-browser test-ray lint checkpoint
 .DEFAULT_GOAL := demo
 
 # The constraints file keeps torch to its CPU build; see its comment.
@@ -27,6 +27,9 @@ test-browser: $(STAMP)
 	command -v chromium >/dev/null && command -v chromedriver >/dev/null || \
 		{ apt-get update -qq && apt-get install -y -qq chromium chromium-driver; }
 	$(BIN)/python -m pytest -m browser
+
+test-ray: $(STAMP)
+	$(BIN)/python -m pytest -m ray
 
 # mypy and import-linter cannot follow an editable install whose packages lie in two folders, so they read an
 # installed copy; what an earlier build left would be in it, too.

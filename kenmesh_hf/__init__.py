@@ -3,8 +3,8 @@
 Importing it teaches `AutoConfig`, `AutoModel`, `AutoProcessor` and `pipeline("mesh-indexing")` about KenMeSH.
 `__init__.pyi` lists the public names. What a builder runs is in rooms, in the order in which articles pass
 through them: `reading`, `mesh`, `words`, `indexing`, `preparing`, `training`, `evaluating`, `updating`,
-`tagging`, `serving`; beside them `sharing` and `showing`, above them `commands`. What a Hub user runs is in
-`modeling`.
+`tagging`, `spreading`, `serving`; beside them `sharing` and `showing`, above them `commands`. What a Hub
+user runs is in `modeling`.
 """
 
 import sys

@@ -19,7 +19,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--abstract", default="", help="abstract of one article")
     parser.add_argument("--journal", help="journal of one article")
     add_model(parser)
-    parser.add_argument("--out", default="-", help="output file (default: standard output); with --engine a folder")
+    parser.add_argument(
+        "--out", default="-", help="output file (default: standard output); with --engine a folder"
+    )
     parser.add_argument(
         "--format",
         choices=("jsonl", "csv", "ris", "nbib", "table", "parquet"),

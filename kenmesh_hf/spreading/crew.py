@@ -149,8 +149,7 @@ def out_of_memory(item: Any) -> KenMeSHError:
     """What to do where a worker had too little memory."""
     where = f" on {item}" if item is not None else " as it loaded the model"
     return KenMeSHError(
-        f"A worker ran out of memory{where}. Use fewer --workers, or nodes with more memory. "
-        f"{GOING_ON}"
+        f"A worker ran out of memory{where}. Use fewer --workers, or nodes with more memory. {GOING_ON}"
     )
 
 

@@ -46,7 +46,9 @@ class Manifest:
         self.out, self.settings = out, json.loads(json.dumps(settings))
         found = read_texts(f"{out}/{RECORDS_FOLDER}", ".json")
         if found and not resume:
-            raise InputError(f"{out} holds the tags of an earlier job; go on with --resume or choose another.")
+            raise InputError(
+                f"{out} holds the tags of an earlier job; go on with --resume or choose another."
+            )
         self.records: dict[str, Record] = {}
         for name, text in found.items():
             try:

@@ -42,6 +42,14 @@ def test_training(tiny_prepared, tmp_path, monkeypatch, capsys):
     assert not (tmp_path / "model").exists()
 
 
+def test_spreading(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    for name in [name for name in sys.modules if name.startswith("kenmesh_hf.spreading")]:
+        monkeypatch.delitem(sys.modules, name)
+    assert main(["tag", str(tmp_path), "--out", str(tmp_path / "tags"), "--engine", "ray"]) == 1
+    assert "needs ray. Install it: pip install 'kenmesh-hf[ray]'" in capsys.readouterr().err
+
+
 def test_evaluating(tiny_model, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     write_articles(UNSEEN, tmp_path / "test.jsonl")

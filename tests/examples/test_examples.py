@@ -9,6 +9,7 @@ from places import EXAMPLES
 from tiny_model import UNSEEN
 
 from kenmesh_hf.reading import write_articles
+from kenmesh_hf.spreading import RayOptions, connected
 
 
 @pytest.fixture
@@ -58,3 +59,13 @@ def test_demo(run):
     out = run("demo.py")
     assert out.count("\n\n") >= 3
     assert "kenmesh serve" in out.splitlines()[-1]
+
+
+def test_tag_on_ray(run, tmp_path, tiny_tagger):
+    write_articles(UNSEEN[:5], tmp_path / "articles.jsonl")
+    with connected(RayOptions(workers=2)):
+        lines = run("tag_on_ray.py", tmp_path / "articles.jsonl").splitlines()
+    expected = tiny_tagger([article.as_input() for article in UNSEEN[:5]], top_k=5)
+    names = [[tag["name"] for tag in tags] for tags in expected]
+    rows = zip(UNSEEN[:5], names, strict=True)
+    assert sorted(lines) == sorted(f"{article.pmid} {article.title} {tags}" for article, tags in rows)
