@@ -4,6 +4,7 @@ import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from ..errors import InputError, KenMeSHError, need
 from ..options import RayOptions
@@ -32,7 +33,7 @@ def connected(options: RayOptions) -> Iterator[None]:
 
 
 def _start(options: RayOptions) -> None:
-    quiet = {"logging_level": logging.ERROR, "log_to_driver": False}
+    quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
     try:
         if options.address:
             ray.init(address=options.address, **quiet)

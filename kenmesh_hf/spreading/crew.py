@@ -104,7 +104,7 @@ class Crew:
             raise self._given_up[0]
 
     def _hire(self) -> None:
-        actor = self._actor.remote(self._start, __version__)
+        actor: Any = self._actor.remote(self._start, __version__)
         self._busy[actor.load.remote()] = actor, None
 
     def _wait(self) -> Any:
