@@ -1,6 +1,7 @@
 """Arguments that several commands have, and those made from a dataclass whose fields describe themselves."""
 
 import argparse
+import os
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -112,6 +113,14 @@ def ray_options(arguments: argparse.Namespace) -> "RayOptions | None":
     options = RayOptions(**given)
     options.check()
     return options
+
+
+def silence_ray() -> None:
+    """Ray would print what its machines say, twenty lines for one that is lost; our own lines are enough.
+
+    It reads this when it is imported.
+    """
+    os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
 
 
 def add_push(parser: argparse.ArgumentParser) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from .arguments import add_batch_size, add_engine, add_model, add_reading, loading, ray_options
+from .arguments import add_batch_size, add_engine, add_model, add_reading, loading, ray_options, silence_ray
 from .command import Command, tell
 
 
@@ -110,6 +110,7 @@ def run(arguments: argparse.Namespace) -> int:
     )
     report, progress = ReadReport(), not arguments.quiet
     if spread := ray_options(arguments):
+        silence_ray()
         from ..spreading import tag_files_on_ray
 
         count, report = tag_files_on_ray(

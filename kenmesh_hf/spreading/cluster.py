@@ -10,8 +10,6 @@ from ..errors import InputError, KenMeSHError, need
 from ..options import RayOptions
 
 need("ray", "ray", "The engine ray")
-# Read when Ray is imported or started: nobody is told that it runs here.
-os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 
 import ray  # noqa: E402
 
@@ -33,6 +31,8 @@ def connected(options: RayOptions) -> Iterator[None]:
 
 
 def _start(options: RayOptions) -> None:
+    # Nobody is told that Ray runs here.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
     try:
         if options.address:

@@ -1,6 +1,7 @@
 """Actors that each load what they need once and work through a list; one that is lost is replaced."""
 
 import logging
+import re
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, TypeVar
@@ -22,6 +23,7 @@ ATTEMPTS = 3
 # Seconds without a single worker after which that is said.
 PATIENCE = 60
 GOING_ON = "What is finished stays: the same command goes on, `kenmesh tag` with --resume."
+MISSING = re.compile(r"No module named '[\w.]+'")
 LOSSES = (RayActorError, OutOfMemoryError, NodeDiedError, ObjectLostError)
 
 
@@ -125,17 +127,17 @@ class Crew:
             if isinstance(error.cause, MemoryError):
                 raise out_of_memory(item) from error
             if isinstance(error.cause, ImportError):
-                raise KenMeSHError(
-                    f"A node cannot load what its worker needs ({error.cause}); install it there."
-                ) from error
+                raise _missing(str(error.cause)) from error
             raise error.cause from error
 
     def _replace(self, actor: Any, item: Any, error: Exception, waiting: deque[Any]) -> None:
         """Another worker for a lost one; its item is done again, unless it costs too many."""
         ray.kill(actor)
+        if item is None and (missing := MISSING.search(str(error))):
+            raise _missing(missing[0]) from error
         self._losses[item] += 1
         if self._losses[item] < ATTEMPTS:
-            logger.info("a worker was lost and is replaced: %s", error)
+            logger.warning("A worker was lost%s.", f"; {item} is done again" if item is not None else "")
             if item is not None:
                 waiting.appendleft(item)
         else:
@@ -143,6 +145,13 @@ class Crew:
             if item is None or not self._done:
                 raise self._given_up[-1] from error
         self._hire()
+
+
+def _missing(what: str) -> KenMeSHError:
+    return KenMeSHError(
+        f"A node of the cluster cannot load what a worker needs ({what}); "
+        "install the same kenmesh-hf[ray] on all nodes."
+    )
 
 
 def out_of_memory(item: Any) -> KenMeSHError:
@@ -154,10 +163,10 @@ def out_of_memory(item: Any) -> KenMeSHError:
 
 
 def _sentence(item: Any, error: Exception) -> KenMeSHError:
-    said = str(error)
-    if isinstance(error, OutOfMemoryError) or "memory monitor" in said or "OOM" in said.split("common")[0]:
+    # The first is told of a worker at work, the second of one that has not begun.
+    if isinstance(error, OutOfMemoryError) or "running low on memory" in str(error):
         return out_of_memory(item)
-    where = f"{item} cost {ATTEMPTS} workers one after the other" if item else "Workers end as they start"
+    where = "Workers end as they start" if item is None else f"{item} cost {ATTEMPTS} workers in turn"
     return KenMeSHError(
         f"{where}: they crashed or were ended from outside, perhaps for want of memory. "
         f"Ray's logs say more. {GOING_ON}"

@@ -20,7 +20,7 @@ from .cluster import connected
 from .crew import Crew
 from .manifest import RECORDS_FOLDER, Manifest, Piece, Record, write_record
 from .parcel import Parcel
-from .places import absolute, fetched, find_inputs, is_remote, sweep, whole
+from .places import absolute, fetched, find_inputs, is_remote, reached, sweep, whole
 from .tag_tables import write_parquet
 
 FORMATS = ("jsonl", "parquet")
@@ -139,12 +139,14 @@ def tag_files_on_ray(
     settings = {"model": {"name": options.model, "sha256": parcel.key}, "options": _settings(options, format)}
     manifest = Manifest(out, settings, resume)
     pieces = manifest.plan(files, f".{format}")
-    if not is_remote(out):
-        _make_folder(out)
+    folders = [out, f"{out}/{RECORDS_FOLDER}"]
+    _make_folders(folders)
     job = FileJob(out, format, settings, input_format, strict)
     if pieces:
         _spread(pieces, parcel, job, ray_options, manifest, progress)
     manifest.write()
+    for folder in folders:
+        sweep(folder)
     total = ReadReport()
     for file in files:
         record = manifest.records[file.path]
@@ -156,15 +158,13 @@ def _settings(options: TagOptions, format: str) -> Record:
     return {**options.choice, "min_candidates": options.min_candidates, "format": format}
 
 
-def _make_folder(out: str) -> None:
-    try:
-        for folder in (Path(out), Path(out) / RECORDS_FOLDER):
-            folder.mkdir(parents=True, exist_ok=True)
-            sweep(str(folder))
-    except OSError as error:
-        raise InputError(
-            f"Cannot write {out}: {error.strerror}. Check the folder and its permissions."
-        ) from error
+def _make_folders(folders: Sequence[str]) -> None:
+    """Makes local folders, which tell workers that they see the same disk; what is left of a kill goes."""
+    for folder in folders:
+        if not is_remote(folder):
+            with reached(folder):
+                Path(folder).mkdir(parents=True, exist_ok=True)
+        sweep(folder)
 
 
 def _spread(

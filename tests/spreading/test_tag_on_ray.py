@@ -16,9 +16,10 @@ from tiny import tiny_articles
 from tiny_model import UNSEEN
 
 from kenmesh_hf.commands import main
-from kenmesh_hf.errors import InputError
+from kenmesh_hf.errors import InputError, KenMeSHError
 from kenmesh_hf.reading import write_articles
 from kenmesh_hf.spreading import RayOptions, connected, tag_dataset, tag_files_on_ray
+from kenmesh_hf.spreading.crew import Crew
 from kenmesh_hf.tagging import TagOptions
 
 FILES, ARTICLES = 4, 60
@@ -169,6 +170,39 @@ def test_a_model_that_cannot_be_loaded_and_strictness_are_sentences(local_ray, i
     with pytest.raises(InputError, match="cut off or damaged"):
         tag_files_on_ray([inputs], tmp_path / "strict", TagOptions(str(tiny_model)), strict=True, **one)
     assert not (tmp_path / "strict" / "manifest.jsonl").exists()
+
+
+@pytest.mark.ray
+def test_what_costs_one_worker_after_the_other_is_given_up_last(local_ray):
+    def start():
+        return lambda item: os._exit(1) if item == "poison" else item.upper()
+
+    found = []
+    with pytest.raises(KenMeSHError, match="poison cost 3 workers in turn.*same command goes on"):
+        for done in Crew(start, RayOptions(workers=1)).work(["fine", "poison", "good"]):
+            found.append(done)
+    assert found == [("fine", "FINE"), ("good", "GOOD")]
+
+
+def test_a_node_that_lacks_a_library_is_told(local_ray):
+    def start():
+        import frobnicate  # type: ignore[import-not-found]
+
+        return frobnicate
+
+    with pytest.raises(KenMeSHError, match="No module named 'frobnicate'.*on all nodes"):
+        list(Crew(start, RayOptions(workers=1)).work(["item"]))
+
+
+def test_too_little_memory_in_a_worker_is_a_sentence(local_ray):
+    def start():
+        def work(item):
+            raise MemoryError
+
+        return work
+
+    with pytest.raises(KenMeSHError, match="ran out of memory on item. Use fewer --workers"):
+        list(Crew(start, RayOptions(workers=1)).work(["item"]))
 
 
 def test_a_dataset_gets_a_column_of_tags(local_ray, inputs, tiny_model, tiny_tagger):
