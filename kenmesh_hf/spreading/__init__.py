@@ -6,12 +6,22 @@ finished, and how a model gets to machines that share no disk.
 
 from ..options import RayOptions
 from .cluster import connected
+from .crew import Crew
+from .manifest import Manifest
+from .parcel import Parcel
+from .places import find_inputs
 from .tag_datasets import tag_dataset
-from .tag_files import tag_files_on_ray
+from .tag_files import FileJob, FileTagger, tag_files_on_ray
 
 __all__ = [
+    "Crew",
+    "FileJob",
+    "FileTagger",
+    "Manifest",
+    "Parcel",
     "RayOptions",
     "connected",
+    "find_inputs",
     "tag_dataset",
     "tag_files_on_ray",
 ]
