@@ -12,18 +12,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--host", default="127.0.0.1", help="address to listen on (default: this machine only)"
     )
     parser.add_argument("--port", type=int, default=8000, help="port (default: 8000)")
+    parser.add_argument(
+        "--workers",
+        type=int,
+        default=1,
+        help="processes that tag, with one queue, one set of limits and a shared index (default: 1)",
+    )
 
 
 def run(arguments: argparse.Namespace) -> None:
     from ..serving import serve
 
-    serve(arguments.model, host=arguments.host, port=arguments.port, **loading(arguments))
+    address = {"host": arguments.host, "port": arguments.port}
+    serve(arguments.model, **address, workers=arguments.workers, **loading(arguments))
 
 
 COMMAND = Command(
     name="serve",
     summary="serve the web page and the REST interface",
-    examples="kenmesh serve --port 8080",
+    examples="""kenmesh serve --port 8080
+kenmesh serve --workers 4""",
     add_arguments=add_arguments,
     run=run,
     scores=True,

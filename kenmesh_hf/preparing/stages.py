@@ -4,7 +4,6 @@ import hashlib
 import json
 import multiprocessing
 import os
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -17,6 +16,7 @@ from tqdm.auto import tqdm
 
 from .._version import __version__
 from ..files import write_json
+from ..processes import end_with_parent
 
 
 def file_state(path: str | os.PathLike) -> list[Any]:
@@ -141,17 +141,5 @@ def _workers(number: int) -> Iterator[Callable[..., Iterator[Any]]]:
         yield map
         return
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(number, mp_context=context, initializer=_end_with_parent) as pool:
+    with ProcessPoolExecutor(number, mp_context=context, initializer=end_with_parent) as pool:
         yield pool.map
-
-
-def _end_with_parent() -> None:
-    """A killed parent cannot stop its workers, which would wait for ever."""
-    threading.Thread(target=_wait_for_parent, daemon=True).start()
-
-
-def _wait_for_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)

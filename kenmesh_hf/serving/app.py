@@ -25,6 +25,7 @@ try:
     from . import api_schema as schema
     from .http_guards import BodyLimit, SafeHeaders, sentence_of
     from .service import Limits, Service
+    from .tagger_processes import TaggerProcesses
 except ImportError as error:
     raise DependencyError(
         f"The web page needs {error.name}. Install it: pip install 'kenmesh-hf[app]'."
@@ -172,6 +173,10 @@ def create_app(tagger: Any, *, limits: Limits | None = None) -> FastAPI:
     return app
 
 
+def _load(model: Any, workers: int, loading: dict[str, Any]) -> Any:
+    return load(model, **loading) if workers == 1 else TaggerProcesses(model, workers, **loading)
+
+
 def serve(
     model: Any = None,
     *,
@@ -179,6 +184,7 @@ def serve(
     port: int = 8000,
     limits: Limits | None = None,
     trusted_proxies: str | None = None,
+    workers: int = 1,
     **loading: Any,
 ) -> None:
     """Runs the page until it is stopped with Ctrl+C.
@@ -189,9 +195,10 @@ def serve(
         port: Port to listen at.
         limits: What may be asked for.
         trusted_proxies: Addresses of proxies whose word on a client's address counts; "*" for any.
+        workers: Processes that tag, each with the model; queue and limits are those of one server.
         **loading: `revision`, `token` and other options of `kenmesh_hf.load`.
     """
-    tagger = model if callable(model) else load(model, **loading)
+    tagger = model if callable(model) else _load(model, workers, loading)
     app = create_app(tagger, limits=limits)
     print(f"KenMeSH is at http://{host}:{port}/ (stop with Ctrl+C)", flush=True)
     uvicorn.run(app, host=host, port=port, log_level="warning", forwarded_allow_ips=trusted_proxies)

@@ -17,6 +17,7 @@ from ..mesh import NameIndex, VocabularyLookup
 from ..modeling.vocabulary_kenmesh import CATEGORIES
 from ..reading import Article, ReadReport, decompress, read_articles
 from . import api_schema as schema
+from .tagger_processes import TaggerProcesses
 from .work_queue import ClientQueueFull, QueueFull, WorkQueue
 
 OPTION_NAMES = ("top_k", "threshold", "preset", "include", "exclude", "check_tags", "evidence")
@@ -56,7 +57,7 @@ class Service:
     """What the routes share: the model's queue, look-ups and limits.
 
     Args:
-        tagger: A `MeSHIndexingPipeline`, or anything that is called alike and has a `processor`.
+        tagger: A `MeSHIndexingPipeline`, `TaggerProcesses`, or what is called alike and has a `processor`.
         limits: What may be asked for.
     """
 
@@ -73,15 +74,21 @@ class Service:
 
     @asynccontextmanager
     async def lifespan(self, app: FastAPI) -> AsyncIterator[None]:
-        """Runs the tagging thread as long as the server."""
-        limits = self.limits
+        """Runs the tagging threads as long as the server, and ends the processes of its model after them."""
+        limits, processes = self.limits, self.tagger if isinstance(self.tagger, TaggerProcesses) else None
         self.queue = WorkQueue(
-            self.tagger, batch_size=limits.batch, size=limits.queue, client_size=limits.client_queue
+            self.tagger,
+            batch_size=limits.batch,
+            size=limits.queue,
+            client_size=limits.client_queue,
+            threads=processes.number if processes else 1,
         )
         try:
             yield
         finally:
             await asyncio.to_thread(self.queue.close)
+            if processes:
+                await asyncio.to_thread(processes.close)
 
     async def tag(
         self, client: str, articles: list[schema.ArticleFields], options: schema.TagOptions

@@ -50,7 +50,7 @@ class Job:
 
 
 class WorkQueue:
-    """Runs a tagger in one thread for requests from many.
+    """Runs a tagger in one thread, or in as many as it can be called by at once, for requests from many.
 
     Clients take turns article by article, so that a long list of one client delays another by a batch at
     most. Articles with the same options share a batch, whoever sent them.
@@ -60,21 +60,34 @@ class WorkQueue:
         batch_size: Most articles of a call.
         size: Most articles that may wait.
         client_size: Most articles of one client that may wait.
+        threads: Calls of the tagger at once.
     """
 
-    def __init__(self, tagger: Tagger, *, batch_size: int = 16, size: int = 512, client_size: int = 256):
+    def __init__(
+        self,
+        tagger: Tagger,
+        *,
+        batch_size: int = 16,
+        size: int = 512,
+        client_size: int = 256,
+        threads: int = 1,
+    ):
         self._tagger = tagger
         self._batch_size, self._size, self._client_size = batch_size, size, client_size
         self._waiting: OrderedDict[str, deque[tuple[Job, int]]] = OrderedDict()
         self._changed = threading.Condition()
         self._closed = False
-        self._thread = threading.Thread(target=self._run, name="kenmesh-tagger", daemon=True)
-        self._thread.start()
+        self._threads = [
+            threading.Thread(target=self._run, name=f"kenmesh-tagger-{number}", daemon=True)
+            for number in range(threads)
+        ]
+        for thread in self._threads:
+            thread.start()
 
     @property
     def alive(self) -> bool:
         """Whether requests can be answered."""
-        return self._thread.is_alive() and not self._closed
+        return all(thread.is_alive() for thread in self._threads) and not self._closed
 
     @property
     def waiting(self) -> int:
@@ -102,7 +115,7 @@ class WorkQueue:
                 raise ClientQueueFull
             mine.extend((job, position) for position in range(len(articles)))
             self._waiting[client] = mine
-            self._changed.notify()
+            self._changed.notify_all()
         return job
 
     def close(self) -> None:
@@ -110,10 +123,11 @@ class WorkQueue:
         with self._changed:
             self._closed = True
             waiting, self._waiting = self._waiting, OrderedDict()
-            self._changed.notify()
+            self._changed.notify_all()
         for job in {job for mine in waiting.values() for job, _ in mine}:
             job.fail(QueueFull())
-        self._thread.join(timeout=10)
+        for thread in self._threads:
+            thread.join(timeout=10)
 
     def _forget_cancelled(self) -> None:
         for client, mine in list(self._waiting.items()):

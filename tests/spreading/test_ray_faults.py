@@ -13,9 +13,9 @@ import psutil
 import pytest
 import ray
 from patience import PATIENCE, wait_until
+from process_tree import descendants, title_of, working
 from ray._private.utils import get_system_memory, get_used_memory
 from ray.cluster_utils import Cluster
-from ray_processes import descendants, title_of, working
 from tiny import tiny_articles
 
 from kenmesh_hf.commands import main

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 import ray
 from patience import PATIENCE, wait_until
-from ray_processes import descendants, title_of, wait_for_worker
+from process_tree import descendants, title_of, wait_for_worker
 from tiny import tiny_articles
 from tiny_model import UNSEEN
 

@@ -1,4 +1,4 @@
-"""Processes of a Ray as the system sees them, for tests that end some of them."""
+"""Processes below a process as the system sees them, for tests that end some of them."""
 
 import os
 from pathlib import Path
