@@ -32,6 +32,9 @@ class PrepareOptions:
         [], "BioC-PMC files, folders or archives: only citations of these articles are taken"
     )
     articles: list[str] = option([], "labelled articles in any other format, such as JSONL")
+    headings: list[str] = option(
+        [], "files with the headings of the same citations, joined by PMID: major topics and qualifiers"
+    )
     mesh_trees: str | None = option(None, "mtreesYYYY.bin, if the MeSH file has no tree numbers")
     validation: str | None = option(None, "validation articles, taken as they are; then nothing is split off")
     test: str | None = option(None, "test articles, taken as they are; then nothing is split off")
@@ -81,7 +84,7 @@ class PrepareOptions:
                 "PMC articles have no headings of their own; give their citations with --pubmed."
             )
         given = [self.mesh, self.mesh_trees, self.validation, self.test, self.word_vectors]
-        for path in (*given, *self.pubmed, *self.pmc, *self.articles, *self.text):
+        for path in (*given, *self.pubmed, *self.pmc, *self.articles, *self.headings, *self.text):
             if path and not Path(path).exists():
                 raise InputError(f"{path} does not exist; check the path.")
         for name in ("max_words", "embedding_size", "articles_per_file", "num_proc", "vector_epochs"):

@@ -115,6 +115,7 @@ class KenMeSHCandidates:
         pmids: Sequence[str | int | None] | None = None,
         *,
         keep_findings: bool = False,
+        keep_neighbours: bool = False,
     ) -> CandidateBatch:
         """Candidates of a batch of articles.
 
@@ -124,6 +125,7 @@ class KenMeSHCandidates:
             journals: Title, abbreviation or NLM id of each journal, or several of these; may be empty.
             pmids: PMIDs, where known.
             keep_findings: Keep what the sources said, half a megabyte an article.
+            keep_neighbours: Keep of it what has no number for each label, a tenth of a megabyte an article.
         """
         kept: list[Findings] = []
         labels, features = [np.zeros(0, np.int32)], [np.zeros((0, len(FEATURES)), np.float32)]
@@ -131,8 +133,8 @@ class KenMeSHCandidates:
             found, numbers = self.weigh(findings, self.options)
             labels.append(found)
             features.append(numbers)
-            if keep_findings:
-                kept.append(findings)
+            if keep_findings or keep_neighbours:
+                kept.append(findings if keep_findings else findings.without_labels())
         offsets = np.cumsum([*map(len, labels)])
         return CandidateBatch(offsets, np.concatenate(labels), np.concatenate(features), kept)
 
@@ -176,6 +178,7 @@ class KenMeSHCandidates:
                 hits=Hits(*(part[span] for part in hits)),
                 named=named[span],
                 predicted=self.associations.predict(inputs, row, self.num_labels, own[row].tolist()),
+                words=counts.of(row),
             )
 
     def weigh(self, findings: Findings, options: CandidateOptions) -> tuple[np.ndarray, np.ndarray]:

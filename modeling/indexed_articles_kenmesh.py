@@ -1,4 +1,4 @@
-"""What is remembered of each training article: PMID, hash of its text, year, labels."""
+"""What is remembered of each training article: PMID, hash of its text, year, labels and their headings."""
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
@@ -6,18 +6,20 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .heading_table_kenmesh import ARRAYS, HeadingFacts, HeadingTable
 from .tensors_kenmesh import narrow
 from .word_counts_kenmesh import as_offsets, places_of
 
 # The arrays that have one number for each article.
 _OF_EACH = ("pmids", "hashes", "years")
+_HEADINGS = "headings_"
 
 
 class IndexedArticles:
-    """What is remembered of each training article: PMID, hash of its text, year, labels.
+    """What is remembered of each training article: PMID, hash of its text, year, labels and their headings.
 
     Args:
-        tensors: The arrays of `build`, as they are stored.
+        tensors: The arrays of `build`, as they are stored; those of headings may be missing.
     """
 
     def __init__(self, tensors: dict[str, np.ndarray]):
@@ -35,10 +37,11 @@ class IndexedArticles:
         hashes: np.ndarray,
         years: Sequence[int | None],
         labels: Sequence[np.ndarray],
+        headings: Sequence[Sequence[HeadingFacts]] | None = None,
     ) -> "IndexedArticles":
-        """Remembers articles; `labels` has each one's distinct labels."""
+        """Remembers articles; `labels` has each one's distinct labels, `headings` what is known of these."""
         flat = np.concatenate([np.zeros(0, np.int64), *labels])
-        return cls(
+        articles = cls(
             {
                 "pmids": np.array([pmid_number(pmid) for pmid in pmids], np.uint32),
                 "hashes": hashes,
@@ -47,6 +50,22 @@ class IndexedArticles:
                 "offsets": np.cumsum([0, *map(len, labels)]).astype(np.uint32),
             }
         )
+        return articles if headings is None else articles.with_headings(HeadingTable.build(headings))
+
+    @cached_property
+    def headings(self) -> HeadingTable | None:
+        """Which headings are major and which qualifiers they have; None where that was never told."""
+        if _HEADINGS + ARRAYS[0] not in self.tensors:
+            return None
+        stored = {name: self.tensors[_HEADINGS + name] for name in ARRAYS}
+        return HeadingTable.from_tensors(stored, len(self.labels))
+
+    def with_headings(self, table: HeadingTable) -> "IndexedArticles":
+        """The same articles, of whose headings the table tells; nothing is stored where it knows nothing."""
+        plain = {name: array for name, array in self.tensors.items() if not name.startswith(_HEADINGS)}
+        if not table.known.any():
+            return IndexedArticles(plain)
+        return IndexedArticles(plain | {_HEADINGS + name: array for name, array in table.tensors.items()})
 
     def __len__(self) -> int:
         return len(self.pmids)
@@ -54,20 +73,27 @@ class IndexedArticles:
     @classmethod
     def join(cls, parts: Iterable["IndexedArticles"]) -> "IndexedArticles":
         """Articles one part after the other."""
-        tensors = [part.tensors for part in (cls.build([], np.zeros(0, np.uint64), [], []), *parts)]
+        parts = [cls.build([], np.zeros(0, np.uint64), [], []), *parts]
+        tensors = [part.tensors for part in parts]
         joined = {name: np.concatenate([part[name] for part in tensors]) for name in _OF_EACH}
         joined["labels"] = np.concatenate([part["labels"] for part in tensors])
         lengths = [np.diff(part["offsets"].astype(np.int64)) for part in tensors]
         joined["offsets"] = as_offsets(np.cumsum(np.concatenate([[0], *lengths])))
-        return cls(joined)
+        if all(part.headings is None for part in parts):
+            return cls(joined)
+        tables = (part.headings or HeadingTable.unknown(len(part), len(part.labels)) for part in parts)
+        return cls(joined).with_headings(HeadingTable.join(tables))
 
     def select(self, articles: np.ndarray) -> "IndexedArticles":
         """Some of the articles, in the order given."""
         places, lengths = places_of(self.offsets, articles)
-        return IndexedArticles(
+        selected = IndexedArticles(
             {name: self.tensors[name][articles] for name in _OF_EACH}
             | {"labels": self.labels[places], "offsets": as_offsets(np.append(0, np.cumsum(lengths)))}
         )
+        if self.headings is None:
+            return selected
+        return selected.with_headings(self.headings.select(articles, places))
 
     def label_lists(self) -> list[np.ndarray]:
         """The labels of each article."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from transformers import Pipeline
 
+from .heading_counts_kenmesh import Tags
 from .modeling_kenmesh import UNSCORED, KenMeSHForMeSHIndexing
 from .processing_kenmesh import KenMeSHProcessor, as_journal, as_text, pad_batch
 from .reasons_kenmesh import Reasons
@@ -17,6 +18,17 @@ from .reasons_kenmesh import Reasons
 FIELDS = ("title", "abstract", "journal", "pmid")
 # Articles are sorted by length within this many batches: little padding, and still a constant memory.
 SORTED_BATCHES = 8
+_CHOICES = {
+    "top_k",
+    "threshold",
+    "preset",
+    "include",
+    "exclude",
+    "check_tags",
+    "qualifiers",
+    "evidence_words",
+}
+_CANDIDATES = ("candidate_ids", "candidate_mask", "candidate_features")
 
 
 def as_article(value: Any) -> dict[str, Any]:
@@ -94,6 +106,7 @@ class MeSHIndexingPipeline(Pipeline):
         include: Only these descriptors (`"D006801"`) or branches (`"C04"`), all below them included.
         exclude: Never these descriptors or branches.
         check_tags: Whether check tags (Humans, Male, Adult …) may be given.
+        qualifiers: Whether tags tell their qualifiers, where the model can; major topics are told anyhow.
         evidence: Say why: words, neighbours, journal share and matched term of each tag.
         evidence_words: Most words named for a tag.
         batch_size: Articles the network reads at once.
@@ -128,10 +141,9 @@ class MeSHIndexingPipeline(Pipeline):
         self.model.eval()
 
     def _sanitize_parameters(self, batch_size: int | None = None, evidence: bool | None = None, **choice):
-        known = {"top_k", "threshold", "preset", "include", "exclude", "check_tags", "evidence_words"}
-        unknown = choice.keys() - known
+        unknown = choice.keys() - _CHOICES
         if unknown:
-            names = ", ".join(sorted(known | {"batch_size", "evidence"}))
+            names = ", ".join(sorted(_CHOICES | {"batch_size", "evidence"}))
             raise TypeError(f"Unknown option {sorted(unknown)[0]!r}; the options are {names}.")
         forward = {} if evidence is None else {"evidence": evidence}
         return {}, {}, {name: value for name, value in choice.items() if value is not None} | forward
@@ -167,7 +179,8 @@ class MeSHIndexingPipeline(Pipeline):
         self, articles: list[dict[str, Any]], evidence: bool = False
     ) -> dict[str, Any]:
         fields = {field: [article[field] for article in articles] for field in FIELDS}
-        rows = self.processor.encode(**fields, keep_findings=evidence)
+        told = self.processor.tells_headings
+        rows = self.processor.encode(**fields, keep_findings=evidence, keep_neighbours=told)
         findings = [row.get("findings") for row in rows]
         return {"articles": articles, "inputs": pad_batch(rows), "findings": findings}
 
@@ -184,6 +197,7 @@ class MeSHIndexingPipeline(Pipeline):
         top_k: int | None = None,
         evidence: bool = False,
         evidence_words: int = 8,
+        qualifiers: bool = True,
         **choice,
     ) -> list[list[dict[str, Any]]]:
         logits = outputs["logits"].float()
@@ -191,6 +205,7 @@ class MeSHIndexingPipeline(Pipeline):
         rows = zip(logits.numpy(force=True), scores, strict=True)
         chosen = [choose_labels(*row, least, top_k) for row in rows]
         tags = [[self._tag(label, score) for label, score in zip(*row, strict=True)] for row in chosen]
+        self._tell_headings(outputs, chosen, tags, qualifiers)
         if evidence:
             reasons = Reasons(self.model, self.processor, evidence_words)
             labels = [labels for labels, _ in chosen]
@@ -201,6 +216,29 @@ class MeSHIndexingPipeline(Pipeline):
                 for tag, reason in zip(row, told, strict=True):
                     tag["evidence"] = reason
         return tags
+
+    def _tell_headings(
+        self,
+        outputs: dict[str, Any],
+        chosen: Sequence[tuple[np.ndarray, np.ndarray]],
+        tags: list[list[dict[str, Any]]],
+        qualifiers: bool,
+    ) -> None:
+        """Adds to the tags of a batch whether they are major topics, and their qualifiers."""
+        processor, headings = self.processor, self.processor.headings
+        if not processor.tells_headings or not any(len(labels) for labels, _ in chosen):
+            return
+        inputs = {name: outputs["inputs"][name].numpy(force=True) for name in _CANDIDATES}
+        proposed = [
+            (labels[mask], numbers[mask]) for labels, mask, numbers in zip(*inputs.values(), strict=True)
+        ]
+        known = Tags.of([labels for labels, _ in chosen], proposed, processor.candidates.ranker)
+        scores = np.concatenate([scores for _, scores in chosen])
+        numbers = headings.numbers(processor.candidates, processor.vocabulary)
+        said = headings.score(numbers, known, scores, outputs["findings"])
+        told = iter(headings.describe(said, scores, qualifiers))
+        for tag in (tag for row in tags for tag in row):
+            tag.update(next(told))
 
     def least_scores(self, choice: Mapping[str, Any]) -> np.ndarray:
         """Least score at which each label becomes a tag; infinite for labels that were not asked for.

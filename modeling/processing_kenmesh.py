@@ -14,6 +14,7 @@ from transformers.utils import logging
 
 from .candidates_kenmesh import KenMeSHCandidates
 from .checksums_kenmesh import check_checksums, is_weights, read_checksums, write_checksums
+from .headings_kenmesh import KenMeSHHeadings
 from .journals_kenmesh import Journal
 from .pieces_kenmesh import Pieces, is_word_level
 from .text_kenmesh import UNK_TOKEN, clear_tokenizer_state, content_spans, content_words, encode_words
@@ -102,7 +103,7 @@ def pad_batch(rows: Sequence[Mapping[str, Any]]) -> dict[str, torch.Tensor]:
 
 
 class KenMeSHProcessor(ProcessorMixin):
-    """Tokenizer, candidate generator, vocabulary and thresholds of one model.
+    """Tokenizer, candidate generator, vocabulary, thresholds and headings of one model.
 
     Args:
         tokenizer: The word-level tokenizer, or that of a text encoder.
@@ -111,6 +112,7 @@ class KenMeSHProcessor(ProcessorMixin):
         candidates: Proposes labels for an article; without it the network looks at every label.
         vocabulary: Names and places of the labels.
         thresholds: Cut between tags and no tags.
+        headings: Tells major topics and qualifiers of tags.
     """
 
     attributes = ["tokenizer"]
@@ -124,6 +126,7 @@ class KenMeSHProcessor(ProcessorMixin):
         candidates: KenMeSHCandidates | None = None,
         vocabulary: MeshVocabulary | None = None,
         thresholds: Thresholds | None = None,
+        headings: KenMeSHHeadings | None = None,
     ):
         super().__init__(tokenizer)
         self.max_title_tokens = max_title_tokens
@@ -132,6 +135,7 @@ class KenMeSHProcessor(ProcessorMixin):
         self._candidates = candidates
         self._vocabulary = vocabulary
         self._thresholds = thresholds
+        self._headings = headings
         self._word_ids: dict[str, int] | None = None
         self._pieces = None if is_word_level(tokenizer) else Pieces(tokenizer)
         self._check_labels()
@@ -139,11 +143,18 @@ class KenMeSHProcessor(ProcessorMixin):
     candidates = property(lambda self: self._candidates)
     vocabulary = property(lambda self: self._vocabulary)
     thresholds = property(lambda self: self._thresholds)
+    headings = property(lambda self: self._headings)
+
+    @property
+    def tells_headings(self) -> bool:
+        """Whether major topics and qualifiers can be told: that needs an index that knows of headings."""
+        indexed = self._candidates and self._candidates.articles
+        return self._headings is not None and indexed is not None and indexed.headings is not None
 
     def with_parts(self, **parts: Any) -> "KenMeSHProcessor":
         """A processor like this one but for some parts, given by the names of the constructor's arguments."""
         own = {name: getattr(self, name) for name in ("tokenizer", "max_title_tokens", "max_abstract_tokens")}
-        own |= {name: getattr(self, name) for name in ("candidates", "vocabulary", "thresholds")}
+        own |= {name: getattr(self, name) for name in ("candidates", "vocabulary", "thresholds", "headings")}
         return type(self)(**(own | parts))
 
     @property
@@ -197,10 +208,12 @@ class KenMeSHProcessor(ProcessorMixin):
         journal: Journals = None,
         pmid: Texts = None,
         keep_findings: bool = False,
+        keep_neighbours: bool = False,
     ) -> list[dict[str, Any]]:
         """Encoded articles, not yet padded; see `__call__`.
 
-        With `keep_findings` each has what the sources of candidates said about it, by which `Reasons` go.
+        With `keep_findings` each has what the sources of candidates said about it, by which `Reasons` go;
+        with `keep_neighbours` what of it `headings` go by.
         """
         fields = align_fields(title=title, abstract=abstract, journal=journal, pmid=pmid)
         titles, abstracts, pmids = (
@@ -218,10 +231,11 @@ class KenMeSHProcessor(ProcessorMixin):
             logger.warning_once("This processor proposes no candidates: every label is attended, slowly.")
             return rows
         journals = list(map(as_journal, fields["journal"]))
-        found = self._candidates(titles, abstracts, journals, pmids, keep_findings=keep_findings)
+        keep = {"keep_findings": keep_findings, "keep_neighbours": keep_neighbours}
+        found = self._candidates(titles, abstracts, journals, pmids, **keep)
         for position, row in enumerate(rows):
             row["candidate_ids"], row["candidate_features"] = found.row(position)
-            if keep_findings:
+            if found.findings:
                 row["findings"] = found.findings[position]
         return rows
 
@@ -256,7 +270,7 @@ class KenMeSHProcessor(ProcessorMixin):
         clear_tokenizer_state(self.tokenizer)
         folder = Path(save_directory)
         folder.mkdir(parents=True, exist_ok=True)
-        for part in (self._candidates, self._vocabulary, self._thresholds):
+        for part in (self._candidates, self._vocabulary, self._thresholds, self._headings):
             if part is not None:
                 part.save_pretrained(folder)
         for source in sorted(Path(__file__).parent.glob("*_kenmesh.py")):
@@ -282,6 +296,8 @@ class KenMeSHProcessor(ProcessorMixin):
             processor._vocabulary = MeshVocabulary.from_pretrained(folder)
         if (folder / THRESHOLDS_NAME).exists():
             processor._thresholds = Thresholds.from_pretrained(folder)
+        if KenMeSHHeadings.is_saved_in(folder):
+            processor._headings = KenMeSHHeadings.from_pretrained(folder)
         if KenMeSHCandidates.is_saved_in(folder):
             try:
                 processor._candidates = KenMeSHCandidates.from_pretrained(folder)

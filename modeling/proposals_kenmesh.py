@@ -1,6 +1,6 @@
 """What is found out about an article before its labels are weighed, and which labels that proposes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -70,6 +70,7 @@ class Findings:
         hits: Terms found in the text.
         named: Label of each hit.
         predicted: What the words say about each label, `(labels,)`.
+        words: Hashes of the article's words, and how often they stand there.
     """
 
     own: np.ndarray
@@ -87,6 +88,12 @@ class Findings:
     hits: Hits
     named: np.ndarray
     predicted: np.ndarray
+    words: tuple[np.ndarray, np.ndarray]
+
+    def without_labels(self) -> "Findings":
+        """The same without the numbers that there are for every label: a fifth of the room."""
+        nothing = np.zeros(0)
+        return replace(self, own_counts=nothing, prior=nothing, recent_prior=nothing, predicted=nothing)
 
     def propose(self, options: CandidateOptions) -> np.ndarray:
         """Labels that the sources propose, ascending."""

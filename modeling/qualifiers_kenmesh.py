@@ -165,6 +165,11 @@ class MeshQualifiers:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, MeshQualifiers) and self.to_table() == other.to_table()
 
+    @property
+    def has_branches(self) -> bool:
+        """Whether branches of the tree have lists, too: those learned from articles have, NLM's have not."""
+        return any(len(owner) <= len("C04") for owner in self._allowed)
+
     def find(self, text: str) -> MeshQualifier | None:
         """The qualifier of a UI, an abbreviation in capitals, or a name blind to spaces and case."""
         return self._by_key.get(text) or self._by_key.get(qualifier_key(text))

@@ -27,6 +27,11 @@ class TermCounts(NamedTuple):
         """Number of articles."""
         return len(self.offsets) - 1
 
+    def of(self, article: int) -> tuple[np.ndarray, np.ndarray]:
+        """Terms of one article, and how often they occur."""
+        span = slice(self.offsets[article], self.offsets[article + 1])
+        return self.hashes[span], self.counts[span]
+
     def select(self, articles: np.ndarray) -> "TermCounts":
         """Terms of some of the articles."""
         places, lengths = places_of(self.offsets, articles)

@@ -86,6 +86,17 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
 
 
+def add_headings(parser: argparse.ArgumentParser) -> None:
+    """What else is known of the headings of articles."""
+    parser.add_argument(
+        "--headings",
+        nargs="+",
+        default=(),
+        metavar="FILE",
+        help="files with headings of the same citations, joined by PMID: major topics and qualifiers",
+    )
+
+
 def add_batch_size(parser: argparse.ArgumentParser) -> None:
     """How many articles the network reads at once."""
     parser.add_argument("--batch-size", type=int, default=32, help="articles read at once (default: 32)")

@@ -4,13 +4,14 @@ import argparse
 import json
 from pathlib import Path
 
-from .arguments import add_batch_size, add_model, add_reading, loading
+from .arguments import add_batch_size, add_headings, add_model, add_reading, loading
 from .command import Command, tell
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     parser.add_argument("--articles", nargs="+", required=True, help="files of articles with descriptors")
+    add_headings(parser)
     parser.add_argument("--threshold", type=float, help="least score of a tag (default: the model's own)")
     parser.add_argument("--preset", choices=("precision", "recall"), help="another of the model's thresholds")
     parser.add_argument("--out", type=Path, help="folder for a table of labels and plots")
@@ -24,14 +25,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from ..evaluating import evaluate, record_result, report_lines
-    from ..reading import ReadReport, read_articles
+    from ..reading import ReadReport, join_headings, read_articles, read_heading_files
     from ..sharing import load
 
-    report = ReadReport()
+    report, known = ReadReport(), read_heading_files(arguments.headings)
     articles = read_articles(arguments.articles, strict=arguments.strict, report=report)
     result = evaluate(
         load(arguments.model, **loading(arguments)),
-        articles,
+        (join_headings(article, known) for article in articles),
         threshold=arguments.threshold,
         preset=arguments.preset,
         batch_size=arguments.batch_size,

@@ -44,6 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-check-tags", action="store_true", help="leave out Humans, Male, Adult and the like"
     )
+    parser.add_argument(
+        "--no-qualifiers", action="store_true", help="tell descriptors and major topics, no qualifiers"
+    )
     parser.add_argument("--evidence", action="store_true", help="say why each tag was given")
     parser.add_argument(
         "--min-candidates",
@@ -149,6 +152,7 @@ def _choice(arguments: argparse.Namespace) -> dict[str, Any]:
         name: getattr(arguments, name) for name in ("top_k", "threshold", "preset", "include", "exclude")
     }
     choice["check_tags"] = False if arguments.no_check_tags else None
+    choice["qualifiers"] = False if arguments.no_qualifiers else None
     choice["evidence"] = True if arguments.evidence else None
     return {name: value for name, value in choice.items() if value is not None}
 

@@ -5,7 +5,7 @@ from .heading_scores import HeadingScores
 from .label_sets import LabelSets, ScoredLabels, find_hits, to_offsets
 from .metrics import divide, mesh_metric, precision_recall_f1, score_predictions, trainer_metrics
 from .retuning import retune_thresholds
-from .thresholds import best_threshold, select_top_k, sweep_thresholds, tune_thresholds
+from .thresholds import best_threshold, select_top_k, sweep_scores, sweep_thresholds, tune_thresholds
 
 __all__ = [
     "HeadingScores",
@@ -25,6 +25,7 @@ __all__ = [
     "score_articles",
     "score_predictions",
     "select_top_k",
+    "sweep_scores",
     "sweep_thresholds",
     "to_offsets",
     "trainer_metrics",

@@ -13,7 +13,7 @@ from ..modeling.tensors_kenmesh import map_tensors, save_tensors
 from ..modeling.vocabulary_kenmesh import MeshVocabulary
 from ..modeling.word_counts_kenmesh import TermCounts, count_terms, hash_articles
 from ..reading import Article
-from .articles import hash_texts, label_ids
+from .articles import hash_texts, heading_facts, label_ids
 
 # Articles that are digested at once.
 _BATCH = 2000
@@ -25,7 +25,7 @@ class ArticleDigest:
     """A batch of articles as counted words, found terms and labels.
 
     Attributes:
-        articles: PMID, hash of the text, year and labels of each.
+        articles: PMID, hash of the text, year, labels and headings of each.
         words: Words of the articles.
         title_words: Words of their titles.
         hits: Terms found in them.
@@ -44,8 +44,9 @@ class ArticleDigest:
         titles, abstracts = hash_texts(articles)
         pmids, years = ([getattr(article, field) for article in articles] for field in ("pmid", "year"))
         labels = [label_ids(article, vocabulary) for article in articles]
+        headings = [heading_facts(*pair, vocabulary) for pair in zip(articles, labels, strict=True)]
         return cls(
-            IndexedArticles.build(pmids, hash_articles(titles, abstracts), years, labels),
+            IndexedArticles.build(pmids, hash_articles(titles, abstracts), years, labels, headings),
             count_terms(titles, abstracts),
             count_terms(titles),
             lexicon.hits(titles, abstracts),

@@ -15,13 +15,23 @@ from ..mesh import read_vocabulary, uis_of_terms
 from ..modeling.pipeline_kenmesh import batches
 from ..modeling.text_kenmesh import content_words
 from ..options import PrepareOptions
-from ..reading import COMPANIONS, Article, PmidSet, ReadReport, list_files, read_articles, write_articles
+from ..reading import (
+    COMPANIONS,
+    Article,
+    PmidSet,
+    ReadReport,
+    join_headings,
+    list_files,
+    read_articles,
+    read_heading_files,
+    write_articles,
+)
 from ..sharing import SPLITS
+from .dataset import ARTICLES_FOLDER
 from .splits import SplitPlan, plan_split
 from .stages import Job, Stage, Stages, file_state
 
 READ_FOLDER = "read"
-ARTICLES_FOLDER = "articles"
 
 
 class _Recorded(PmidSet):
@@ -168,17 +178,18 @@ def divide(
     if pmids:
         rows = (row for file in pmids for row in read_articles(file, every_version=True))
         wanted = PmidSet(row.pmid for row in rows if row.pmid)
-    left_out = Counter[str]()
+    left_out, known = Counter[str](), read_heading_files(options.headings)
     bar = tqdm(desc="Dividing", unit=" articles", disable=not progress)
 
     def merged() -> Iterator[Article]:
         for article in merge(files, wanted):
             bar.update()
-            yield article
+            yield join_headings(article, known)
 
     with bar:
         plan = None if options.validation or options.test else _plan(merged(), options)
         held_out = _held_out(plan, merged(), options, left_out)
+        held_out = {split: [join_headings(a, known) for a in part] for split, part in held_out.items()}
         pmids_out = PmidSet(a.pmid for part in held_out.values() for a in part if a.pmid)
         texts_out = {text_key(article) for part in held_out.values() for article in part}
 
@@ -271,7 +282,7 @@ def prepare_articles(stages: Stages, options: PrepareOptions, progress: bool) ->
         name: getattr(options, name)
         for name in ("validation_size", "test_size", "split_by", "title_only", "articles_per_file")
     }
-    given = [file_state(path) for path in (options.validation, options.test) if path]
+    given = [file_state(path) for path in (options.validation, options.test, *options.headings) if path]
     inputs = [[stage.fingerprint for stage in reading], settings, bool(options.validation), given]
     # A stale file of a larger division would be taken for a part of this one.
     stage = stages.find("divide", inputs, [folder])

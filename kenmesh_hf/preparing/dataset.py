@@ -20,10 +20,12 @@ from ..errors import InputError
 from ..evaluating import to_offsets
 from ..modeling.pipeline_kenmesh import batches
 from ..modeling.processing_kenmesh import KenMeSHProcessor
+from ..modeling.qualifiers_kenmesh import QUALIFIERS_FILE, MeshQualifiers
 from ..reading import Article, read_articles
 from .row_stream import TOKEN_COLUMNS, RowGroup, RowStream, find_row_groups
 
 DATA_FOLDER = "data"
+ARTICLES_FOLDER = "articles"
 PROCESSOR_FOLDER = "processor"
 VECTORS_FILE = "word_vectors.safetensors"
 REPORT_FILE = "report.json"
@@ -177,6 +179,17 @@ class PreparedDataset:
         other = PreparedDataset(self.folder, folder)
         other.processor = processor
         return other
+
+    def articles(self, split: str) -> Iterator[Article]:
+        """The articles of a split with their texts and headings; none where the folder was sent without."""
+        files = sorted((self.folder / ARTICLES_FOLDER).glob(f"{split}-*.jsonl.gz"))
+        yield from read_articles(files, strict=True, every_version=True) if files else ()
+
+    @cached_property
+    def qualifiers(self) -> MeshQualifiers | None:
+        """Which qualifiers a descriptor may have; None where the MeSH file did not tell."""
+        folder = self.folder / PROCESSOR_FOLDER
+        return MeshQualifiers.from_pretrained(folder) if (folder / QUALIFIERS_FILE).exists() else None
 
     @cached_property
     def word_vectors(self) -> np.ndarray:

@@ -13,8 +13,9 @@ from tqdm.auto import tqdm
 from ..errors import need
 from ..files import unfinished
 from ..indexing import ArticleDigest, DigestFiles, build_lexicon, build_tables, check_no_leak, fit_ranker
-from ..mesh import read_vocabulary
+from ..mesh import read_qualifiers, read_vocabulary
 from ..modeling.candidates_kenmesh import KenMeSHCandidates
+from ..modeling.checksums_kenmesh import write_checksums
 from ..modeling.lexicon_kenmesh import Lexicon
 from ..modeling.processing_kenmesh import KenMeSHProcessor
 from ..modeling.tensors_kenmesh import save_tensors
@@ -31,8 +32,9 @@ from ..words import (
     read_word_vectors,
     train_word_vectors,
 )
-from .articles import ARTICLES_FOLDER, Mesh, article_file, prepare_articles
+from .articles import Mesh, article_file, prepare_articles
 from .dataset import (
+    ARTICLES_FOLDER,
     DATA_FOLDER,
     PROCESSOR_FOLDER,
     REPORT_FILE,
@@ -47,6 +49,8 @@ from .stages import Job, Stage, Stages, file_state
 STAGES_FOLDER = ".stages"
 WORDS_FILE = "words.txt"
 DIGESTS_FOLDER = "digests"
+# What a digest holds; another name lets those of an earlier version be made again.
+DIGESTED = "articles, words, terms, journals, headings"
 # Files from which articles are drawn where some must do for all: reading them all again would take long.
 SAMPLED_FILES = 20
 # Texts that word vectors are trained on, each pass counted: few need several passes, many need one.
@@ -238,7 +242,7 @@ class _Preparation:
     def _digests(self, divide: Stage) -> list[Stage]:
         """What the tables of candidates need of the training articles, file by file."""
         folder, mesh = self.stages.folder / DIGESTS_FOLDER, (self.options.mesh, self.options.mesh_trees)
-        inputs, jobs = [divide.fingerprint, self._mesh_state()], []
+        inputs, jobs = [divide.fingerprint, self._mesh_state(), DIGESTED], []
         for source, size in zip(self.article_files("train"), self.files["train"], strict=True):
             target = folder / source.name.replace(".jsonl.gz", ".safetensors")
             name = f"{DIGESTS_FOLDER}/{target.stem}"
@@ -276,6 +280,9 @@ class _Preparation:
             )
             with unfinished(target) as folder:
                 processor.save_pretrained(folder)
+                if vocabulary.allowed_qualifiers:
+                    read_qualifiers(vocabulary=vocabulary).save_pretrained(folder)
+                    write_checksums(folder)
             return {
                 "indexed": len(candidates.articles),
                 "index": candidates.index.description,

@@ -6,6 +6,7 @@
 
 from .articles import read_articles, write_articles
 from .citation_files import medline_rows, ris_rows
+from .heading_files import join_headings, read_heading_files
 from .headings import Heading, Qualifier, heading_text
 from .record_counts import count_records
 from .records import Article, PmidSet, ReadReport, latest_versions
@@ -22,10 +23,12 @@ __all__ = [
     "decompress",
     "heading_text",
     "is_citation_file",
+    "join_headings",
     "latest_versions",
     "list_files",
     "medline_rows",
     "read_articles",
+    "read_heading_files",
     "ris_rows",
     "write_articles",
 ]

@@ -3,6 +3,7 @@
 from ..options import TrainingOptions, options_for
 from .collator import KenMeSHCollator
 from .encoder import TextEncoder, encoder_processor, load_encoder, parameter_groups, tokens_for
+from .headings import fit_headings
 from .network import LABEL_BUFFERS, build_network, label_inputs, label_names, start_evidence
 from .trainer import (
     SUMMARY_FILE,
@@ -25,6 +26,7 @@ __all__ = [
     "build_optimizer",
     "build_trainer",
     "encoder_processor",
+    "fit_headings",
     "keep_best_labels",
     "label_inputs",
     "label_names",

@@ -36,6 +36,7 @@ from ..preparing import PreparedDataset, RowStream, load_prepared
 from ..showing import check_plots, plot_training
 from .collator import KenMeSHCollator
 from .encoder import parameter_groups, short_name, tokens_for
+from .headings import learn_headings
 from .network import START_ARTICLES, build_network, continue_network, start_evidence
 
 CHECKPOINTS = "checkpoints"
@@ -250,7 +251,8 @@ def train(
     summary = _summary(trainer.state.log_history, settings, thresholds)
     summary |= {"parameters": model.num_parameters(), "seconds": round(time.perf_counter() - start, 1)}
     if trainer.is_world_process_zero():
-        _save(model, prepared.processor, thresholds, summary, out)
+        processor = prepared.processor.with_parts(thresholds=thresholds)
+        _save(model, learn_headings(model, processor, prepared, options.seed), summary, out)
     # Nobody leaves before the model is whole, nor before the threads that gathered scores have come to rest.
     trainer.accelerator.wait_for_everyone()
     return summary
@@ -362,15 +364,11 @@ def _summary(
 
 
 def _save(
-    model: KenMeSHForMeSHIndexing,
-    processor: KenMeSHProcessor,
-    thresholds: Thresholds,
-    summary: dict[str, Any],
-    out: Path,
+    model: KenMeSHForMeSHIndexing, processor: KenMeSHProcessor, summary: dict[str, Any], out: Path
 ) -> None:
     """Writes the complete model; the checkpoints are then no longer needed."""
     model.save_pretrained(out)
-    processor.with_parts(thresholds=thresholds).save_pretrained(out)
+    processor.save_pretrained(out)
     plot_training(out / CURVES_FILE, summary["history"])
     write_json(out / SUMMARY_FILE, summary)
     shutil.rmtree(out / CHECKPOINTS)

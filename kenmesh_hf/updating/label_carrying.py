@@ -3,9 +3,11 @@
 import numpy as np
 import torch
 
+from ..mesh import read_qualifiers
 from ..modeling.associations_kenmesh import LinearModel, StoredPredictions, WordAssociations
 from ..modeling.candidates_kenmesh import KenMeSHCandidates
 from ..modeling.configuration_kenmesh import KenMeSHConfig
+from ..modeling.headings_kenmesh import KenMeSHHeadings
 from ..modeling.indexed_articles_kenmesh import IndexedArticles, LabelFrequencies
 from ..modeling.journals_kenmesh import JournalTable
 from ..modeling.lexicon_kenmesh import Lexicon
@@ -48,15 +50,27 @@ def _carry_counts(frequencies: LabelFrequencies, plan: UpdatePlan) -> LabelFrequ
 
 
 def _carry_articles(articles: IndexedArticles, plan: UpdatePlan) -> IndexedArticles:
-    """Labels of the indexed articles, each once an article."""
+    """Labels of the indexed articles, each once an article, with what is known of their headings."""
     size = len(plan.new)
     owner = np.repeat(np.arange(len(articles)), np.diff(articles.offsets))
     labels = plan.old_to_new[articles.labels]
-    kept = labels >= 0
-    cells = np.unique(owner[kept] * size + labels[kept])
+    kept = np.flatnonzero(labels >= 0)
+    # Of two headings that become one, the first tells.
+    cells, first = np.unique(owner[kept] * size + labels[kept], return_index=True)
     offsets = np.searchsorted(cells // size, np.arange(len(articles) + 1))
     tensors = {"labels": (cells % size).astype(id_type(size)), "offsets": offsets.astype(np.uint32)}
-    return IndexedArticles(articles.tensors | tensors)
+    carried = IndexedArticles(articles.tensors | tensors)
+    if articles.headings is None:
+        return carried
+    return carried.with_headings(articles.headings.select(np.arange(len(articles)), kept[first]))
+
+
+def carry_headings(headings: KenMeSHHeadings, plan: UpdatePlan) -> KenMeSHHeadings:
+    """What tells major topics and qualifiers; the new year's file says which go together, if it does."""
+    given = plan.new.allowed_qualifiers
+    qualifiers = read_qualifiers(vocabulary=plan.new) if given else headings.qualifiers
+    aspects = headings.aspects.carried(plan.old_to_new)
+    return KenMeSHHeadings(qualifiers, aspects, headings.majors, headings.pairs, headings.thresholds)
 
 
 def _carry_journals(journals: JournalTable, plan: UpdatePlan) -> JournalTable:

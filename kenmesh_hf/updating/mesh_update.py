@@ -12,7 +12,7 @@ from ..modeling.processing_kenmesh import KenMeSHProcessor
 from ..modeling.vocabulary_kenmesh import MeshVocabulary
 from ..sharing import find_model
 from ..words import build_tokenizer
-from .label_carrying import carry_candidates, carry_network, carry_thresholds, new_name_words
+from .label_carrying import carry_candidates, carry_headings, carry_network, carry_thresholds, new_name_words
 from .plan import UpdatePlan, plan_update
 
 UPDATE_FILE = "mesh_update.json"
@@ -45,12 +45,13 @@ def update_mesh(
     if new_words:
         words = sorted(processor.word_ids, key=processor.word_ids.__getitem__)
         tokenizer = build_tokenizer([*words[2:], *new_words], tokenizer.model_max_length)
-    candidates, thresholds = processor.candidates, processor.thresholds
+    candidates, thresholds, headings = processor.candidates, processor.thresholds, processor.headings
     updated = processor.with_parts(
         tokenizer=tokenizer,
         candidates=None if candidates is None else carry_candidates(candidates, plan),
         vocabulary=vocabulary,
         thresholds=None if thresholds is None else carry_thresholds(thresholds, plan),
+        headings=None if headings is None else carry_headings(headings, plan),
     )
     return carry_network(model, plan, updated, new_words), updated, plan
 
