@@ -118,6 +118,13 @@ class Own(NamedTuple):
     articles: np.ndarray
 
 
+class Shares(NamedTuple):
+    """Share of headings that are major, and that have each qualifier, `(…, qualifiers)`."""
+
+    major: np.ndarray
+    qualified: np.ndarray
+
+
 def mixed(count: np.ndarray, total: np.ndarray, prior: np.ndarray, worth: float) -> np.ndarray:
     """A share, drawn towards another by what that is worth."""
     return (count + worth * prior) / (total + worth)
@@ -134,7 +141,7 @@ class HeadingCounts:
     Attributes:
         all: Headings of each label, `Tally`.
         new: The same of recent articles.
-        shares: Share of headings that have each qualifier, `(qualifiers,)`.
+        total: All headings of recent articles.
         category: First category of each label, -1 if it has none, `(labels,)`.
         categories: Whether a label is in each category, `(labels, categories)`.
     """
@@ -152,8 +159,7 @@ class HeadingCounts:
             for weights in (np.ones(len(owner)), recent[owner].astype(np.float64))
         )
         self.of_branches = self._count_branches(self.new)
-        self.major_share = float((self.new.major.sum() + 1) / (self.new.majors_known.sum() + 4))
-        self.shares = (self.new.qualified.sum(0) + 1) / (self.new.known.sum() + 50)
+        self.total = Tally(*(part.sum(0, keepdims=True) for part in self.new))
 
     def _place_labels(self, vocabulary: MeshVocabulary) -> None:
         """Branches (C04) and categories (C) of each label."""
@@ -206,23 +212,34 @@ class HeadingCounts:
         at = tags.labels
         return self.all.at(at).less(counted[0]), self.new.at(at).less(counted[1]), counted[0]
 
-    def branch_shares(self, tags: Tags, own: Own) -> tuple[np.ndarray, np.ndarray]:
-        """Shares of major headings and of each qualifier in a tag's branches, the article itself left out."""
+    def shares(self, own: Own, size: int) -> Shares:
+        """Shares of all recent headings for each article of a batch, its own left out."""
+        counts = self.total.at(np.zeros(size, np.int64))
+        if len(own.rows):
+            recent = self.recent[own.articles].astype(np.float64)
+            counts = counts.less(Tally.of(self.table, own.rows, own.headings, own.articles, recent, size))
+        return Shares(
+            (counts.major + 1) / (counts.majors_known + 4),
+            (counts.qualified + 1) / (counts.known[:, None] + 50),
+        )
+
+    def branch_shares(self, tags: Tags, own: Own, usual: Shares) -> Shares:
+        """Shares in a tag's branches, the article itself left out; where it has none, the usual ones."""
         places, lengths = places_of(self.branch_offsets, tags.labels)
         branch, owner = self.branches[places], np.repeat(np.arange(len(lengths)), lengths)
-        major, qualified = np.full(len(lengths), self.major_share), np.tile(self.shares, (len(lengths), 1))
+        major, qualified = usual.major[tags.rows], usual.qualified[tags.rows]
         if not len(owner):
-            return major, qualified
+            return Shares(major, qualified)
         counts = self.of_branches.at(branch)
         if len(own.rows):
             counts = counts.less(self._own_branches(tags.rows[owner], branch, own))
-        of_majors = mixed(counts.major, counts.majors_known, np.array(self.major_share), _BRANCH)
-        of_qualifiers = mixed(counts.qualified, counts.known[:, None], self.shares, _BRANCH)
+        of_majors = mixed(counts.major, counts.majors_known, major[owner], _BRANCH)
+        of_qualifiers = mixed(counts.qualified, counts.known[:, None], qualified[owner], _BRANCH)
         placed = np.flatnonzero(lengths)
         starts = (np.cumsum(lengths) - lengths)[placed]
         major[placed] = np.add.reduceat(of_majors, starts) / lengths[placed]
         qualified[placed] = np.add.reduceat(of_qualifiers, starts) / lengths[placed, None]
-        return major, qualified
+        return Shares(major, qualified)
 
     def _own_branches(self, rows: np.ndarray, branch: np.ndarray, own: Own) -> Tally:
         """What the articles themselves add to branches asked for: their recent headings there."""
@@ -262,7 +279,7 @@ class HeadingCounts:
         weight = similar[rank] / max(float(similar.mean()), 1e-6) if len(similar) else similar
         return given[votes], starts[rank] + votes, near[rank], weight
 
-    def around(self, findings: Sequence[Findings]) -> tuple[np.ndarray, np.ndarray]:
+    def around(self, findings: Sequence[Findings], usual: Shares) -> tuple[np.ndarray, np.ndarray]:
         """Share of each qualifier in the nearest articles: of their headings by category, and of articles."""
         kept = [np.flatnonzero(self.table.qualifiers_known(found.near[:AROUND])) for found in findings]
         articles = np.concatenate([found.near[part] for found, part in zip(findings, kept, strict=True)])
@@ -278,6 +295,6 @@ class HeadingCounts:
         places, heading = self.table.entries(headings)
         cells = slot[heading] * SIZE + self.table.qualifiers[places]
         counts = np.bincount(cells, weight[heading], total.size * SIZE).reshape(len(kept), size + 1, SIZE)
-        shares = mixed(counts, total, self.shares, _SHARE)
+        shares = mixed(counts, total, usual.qualified[:, None], _SHARE)
         sums = np.maximum(np.bincount(rows, weights, len(kept)), 1e-6)
         return shares[:, :size], np.minimum(counts.sum(1) / sums[:, None], 1.0)

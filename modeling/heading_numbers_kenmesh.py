@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .evidence_kenmesh import FEATURES, ROW
-from .heading_counts_kenmesh import HeadingCounts, Tags, Tally, mixed
+from .heading_counts_kenmesh import HeadingCounts, Shares, Tags, Tally, mixed
 from .heading_table_kenmesh import QUALIFIER_NUMBERS as NUMBER_OF
 from .indexed_articles_kenmesh import IndexedArticles
 from .proposals_kenmesh import Findings
@@ -44,12 +44,14 @@ class Pairs(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """What is counted for tags: in recent articles, in branches, by neighbours; and shares made of these."""
+    """What is counted for tags: everywhere, in recent articles, in branches, by and around neighbours."""
 
+    everywhere: Tally
     recent: Tally
-    branch: np.ndarray
+    usual: Shares
+    branch: Shares
     votes: list[Tally]
-    priors: list[np.ndarray]
+    around: tuple[np.ndarray, np.ndarray]
 
 
 class HeadingNumbers:
@@ -106,19 +108,17 @@ class HeadingNumbers:
         counts = self.counts
         own, slots = counts.own(findings), counts.slots(tags, len(findings))
         everywhere, recent, by_itself = counts.of_labels(tags, own, slots)
-        major, branch = counts.branch_shares(tags, own)
-        votes = counts.votes(tags, findings, slots)
-        priors = [
-            mixed(part.qualified, part.known[:, None], branch, _DESCRIPTOR) for part in (everywhere, recent)
-        ]
-        pairs = self._pairs(tags, everywhere, by_itself)
-        found = _Found(recent, branch, votes, priors)
-        around = counts.around(findings)
-        return (
-            self._of_tags(tags, everywhere, recent, major, votes),
-            pairs,
-            self._of_pairs(tags, pairs, found, around, words),
+        usual = counts.shares(own, len(findings))
+        found = _Found(
+            everywhere,
+            recent,
+            usual,
+            counts.branch_shares(tags, own, usual),
+            counts.votes(tags, findings, slots),
+            counts.around(findings, usual),
         )
+        pairs = self._pairs(tags, everywhere, by_itself)
+        return self._of_tags(tags, found), pairs, self._of_pairs(tags, pairs, found, words)
 
     def _pairs(self, tags: Tags, everywhere: Tally, by_itself: Tally) -> Pairs:
         """Qualifiers that each tag may have; one that only the article itself was seen with is not known."""
@@ -128,37 +128,36 @@ class HeadingNumbers:
         kept = self.sure[places] | ~alone
         return Pairs(cell[0][kept], cell[1][kept])
 
-    def _of_tags(
-        self, tags: Tags, everywhere: Tally, recent: Tally, branch: np.ndarray, votes: Sequence[Tally]
-    ) -> np.ndarray:
+    def _of_tags(self, tags: Tags, found: _Found) -> np.ndarray:
         """Numbers of tags, as `MAJOR_NUMBERS` names them."""
-        priors = [mixed(part.major, part.majors_known, branch, _DESCRIPTOR) for part in (everywhere, recent)]
+        branch, votes = found.branch.major, found.votes
+        priors = [
+            mixed(part.major, part.majors_known, branch, _DESCRIPTOR)
+            for part in (found.everywhere, found.recent)
+        ]
         voted = [mixed(vote.major, vote.majors_known, priors[1], _VOTE) for vote in votes]
         columns = [*tags.features.T, tags.order, np.log1p(tags.rank)]
-        columns += [*map(_logit, (*priors, branch)), np.log1p(recent.majors_known)]
+        columns += [*map(_logit, (*priors, branch)), np.log1p(found.recent.majors_known)]
         columns += [*map(_logit, voted), *(np.log1p(vote.majors_known) for vote in votes)]
         return np.column_stack([*columns, self.counts.categories[tags.labels]]).astype(np.float32)
 
-    def _of_pairs(
-        self,
-        tags: Tags,
-        pairs: Pairs,
-        found: _Found,
-        around: tuple[np.ndarray, np.ndarray],
-        words: np.ndarray,
-    ) -> np.ndarray:
+    def _of_pairs(self, tags: Tags, pairs: Pairs, found: _Found, words: np.ndarray) -> np.ndarray:
         """Numbers of tags with a qualifier, as `PAIR_NUMBERS` names them."""
         tag, number = pairs
         row, label = tags.rows[tag], tags.labels[tag]
-        voted = [
-            mixed(vote.qualified[tag, number], vote.known[tag], found.priors[1][tag, number], _VOTE)
-            for vote in found.votes
+        branch = found.branch.qualified[tag, number]
+        priors = [
+            mixed(part.qualified[tag, number], part.known[tag], branch, _DESCRIPTOR)
+            for part in (found.everywhere, found.recent)
         ]
-        by_category, by_article = around
+        voted = [
+            mixed(vote.qualified[tag, number], vote.known[tag], priors[1], _VOTE) for vote in found.votes
+        ]
+        by_category, by_article = found.around
         category = np.maximum(self.counts.category[label], 0)
         shares = (by_category[row, category, number], by_article[row, number])
-        priors = [part[tag, number] for part in (*found.priors, found.branch)]
-        columns = [*map(_logit, (*priors, self.counts.shares[number])), np.log1p(found.recent.known[tag])]
+        usual = found.usual.qualified[row, number]
+        columns = [*map(_logit, (*priors, branch, usual)), np.log1p(found.recent.known[tag])]
         columns += [*map(_logit, voted), *(np.log1p(vote.known[tag]) for vote in found.votes)]
         columns += [*map(_logit, shares), words[row, number], tags.order[tag], np.log1p(tags.rank[tag])]
         columns += [tags.features[tag, ROW[name]] for name in _TERMS]

@@ -147,7 +147,7 @@ class KenMeSHHeadings:
         tensors = {
             f"{name}.{key}": value for name, part in parts.items() for key, value in part.tensors.items()
         }
-        tensors["thresholds"] = np.array([*self.thresholds.values()], np.float32)
+        tensors["thresholds"] = np.array([*self.thresholds.values()], np.float64)
         files = self.qualifiers.save_pretrained(folder)
         save_tensors(tensors, folder / HEADINGS_FILE)
         return [*files, str(folder / HEADINGS_FILE)]

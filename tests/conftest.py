@@ -6,6 +6,7 @@ from pathlib import Path
 import datasets
 import pytest
 from tiny import TEST, TRAIN, VALIDATION, write_tiny_articles, write_tiny_mesh, write_tiny_vectors
+from tiny_headings import build_telling_tagger
 from tiny_model import build_tagger
 
 from kenmesh_hf.modeling.pipeline_kenmesh import MeSHIndexingPipeline
@@ -61,6 +62,20 @@ def tiny_model(tiny_tagger: MeSHIndexingPipeline, tmp_path_factory: pytest.TempP
     """The same tagger saved, as a complete model folder; tests must not change it."""
     folder = tmp_path_factory.mktemp("model")
     tiny_tagger.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def telling_tagger() -> MeSHIndexingPipeline:
+    """A tagger in memory that tells major topics and qualifiers; tests must not change it."""
+    return build_telling_tagger()
+
+
+@pytest.fixture(scope="session")
+def telling_model(telling_tagger: MeSHIndexingPipeline, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same tagger saved, as a complete model folder; tests must not change it."""
+    folder = tmp_path_factory.mktemp("telling-model")
+    telling_tagger.save_pretrained(folder)
     return folder
 
 

@@ -27,6 +27,8 @@ MOST_ARTICLES, ENOUGH = 20_000, 2000
 LEAST = 50
 HIDDEN, KIND_SIZE = 32, 8
 BATCH, EPOCHS, RATE, DECAY = 2048, 4, 4e-3, 1e-3
+# Few rows are gone through more often.
+LEAST_STEPS = 400
 
 
 def fit_headings(
@@ -151,10 +153,11 @@ def fit_network(numbers: np.ndarray, targets: np.ndarray, kinds: np.ndarray | No
     right = torch.from_numpy(targets)
     of = None if kinds is None else torch.from_numpy(kinds)
     network = _Network(numbers.shape[1], targets.shape[1], 0 if kinds is None else len(QUALIFIERS))
-    steps = EPOCHS * -(-len(inputs) // BATCH)
+    steps = -(-len(inputs) // BATCH)
+    epochs = max(EPOCHS, -(-LEAST_STEPS // steps))
     optimizer = torch.optim.AdamW(network.parameters(), RATE, weight_decay=DECAY)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, total_steps=steps)
-    for _ in range(EPOCHS):
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, total_steps=epochs * steps)
+    for _ in range(epochs):
         for batch in torch.randperm(len(inputs)).split(BATCH):
             logits, wanted = network(inputs[batch], None if of is None else of[batch]), right[batch]
             known = ~wanted.isnan()
