@@ -280,7 +280,7 @@ class HeadingCounts:
         return given[votes], starts[rank] + votes, near[rank], weight
 
     def around(self, findings: Sequence[Findings], usual: Shares) -> tuple[np.ndarray, np.ndarray]:
-        """Share of each qualifier in the nearest articles: of their headings by category, and of articles."""
+        """Each qualifier in the nearest articles: share of their headings by category, headings an article."""
         kept = [np.flatnonzero(self.table.qualifiers_known(found.near[:AROUND])) for found in findings]
         articles = np.concatenate([found.near[part] for found, part in zip(findings, kept, strict=True)])
         weights = np.concatenate(
@@ -297,4 +297,4 @@ class HeadingCounts:
         counts = np.bincount(cells, weight[heading], total.size * SIZE).reshape(len(kept), size + 1, SIZE)
         shares = mixed(counts, total, usual.qualified[:, None], _SHARE)
         sums = np.maximum(np.bincount(rows, weights, len(kept)), 1e-6)
-        return shares[:, :size], np.minimum(counts.sum(1) / sums[:, None], 1.0)
+        return shares[:, :size], counts.sum(1) / sums[:, None]

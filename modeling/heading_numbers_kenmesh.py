@@ -26,7 +26,7 @@ MAJOR_NUMBERS = (
 PAIR_NUMBERS = (
     *("prior", "recent_prior", "branch_prior", "usual", "known"),
     *(*VOTES, *_VOTERS),
-    *("category_share", "article_share", "words"),
+    *("category_share", "around", "words"),
     *("order", "rank", *_TERMS, *_CATEGORIES),
 )
 """Names of the numbers of a tag and of a tag with a qualifier, in their order."""
@@ -155,11 +155,11 @@ class HeadingNumbers:
         ]
         by_category, by_article = found.around
         category = np.maximum(self.counts.category[label], 0)
-        shares = (by_category[row, category, number], by_article[row, number])
         usual = found.usual.qualified[row, number]
         columns = [*map(_logit, (*priors, branch, usual)), np.log1p(found.recent.known[tag])]
         columns += [*map(_logit, voted), *(np.log1p(vote.known[tag]) for vote in found.votes)]
-        columns += [*map(_logit, shares), words[row, number], tags.order[tag], np.log1p(tags.rank[tag])]
+        columns += [_logit(by_category[row, category, number]), np.log1p(by_article[row, number])]
+        columns += [words[row, number], tags.order[tag], np.log1p(tags.rank[tag])]
         columns += [tags.features[tag, ROW[name]] for name in _TERMS]
         return np.column_stack([*columns, self.counts.categories[label]]).astype(np.float32)
 
