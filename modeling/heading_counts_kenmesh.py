@@ -280,7 +280,7 @@ class HeadingCounts:
         return given[votes], starts[rank] + votes, near[rank], weight
 
     def around(self, findings: Sequence[Findings], usual: Shares) -> tuple[np.ndarray, np.ndarray]:
-        """Each qualifier in the nearest articles: share of their headings by category, headings an article."""
+        """Each qualifier near an article: its share of headings by category, and headings an article."""
         kept = [np.flatnonzero(self.table.qualifiers_known(found.near[:AROUND])) for found in findings]
         articles = np.concatenate([found.near[part] for found, part in zip(findings, kept, strict=True)])
         weights = np.concatenate(

@@ -143,7 +143,7 @@ class KenMeSHHeadings:
     def save_pretrained(self, save_directory: str | os.PathLike) -> list[str]:
         """Writes the table of qualifiers and the weights; the same ones give the same bytes."""
         folder = Path(save_directory)
-        parts = {"aspects": self.aspects, "majors": self.majors, "pairs": self.pairs}
+        parts: dict[str, Any] = {"aspects": self.aspects, "majors": self.majors, "pairs": self.pairs}
         tensors = {
             f"{name}.{key}": value for name, part in parts.items() for key, value in part.tensors.items()
         }

@@ -148,8 +148,8 @@ class KenMeSHProcessor(ProcessorMixin):
     @property
     def tells_headings(self) -> bool:
         """Whether major topics and qualifiers can be told: that needs an index that knows of headings."""
-        indexed = self._candidates and self._candidates.articles
-        return self._headings is not None and indexed is not None and indexed.headings is not None
+        indexed = None if self._candidates is None else self._candidates.articles.headings
+        return self._headings is not None and indexed is not None
 
     def with_parts(self, **parts: Any) -> "KenMeSHProcessor":
         """A processor like this one but for some parts, given by the names of the constructor's arguments."""

@@ -51,7 +51,7 @@ def _replaced(
     """The old table with what the new one says of some articles."""
     is_new = np.zeros(len(indexed), bool)
     is_new[articles] = True
-    lengths = np.diff(indexed.offsets.astype(np.int64))
+    owner = np.repeat(np.arange(len(indexed)), np.diff(indexed.offsets))
     chosen = np.arange(len(indexed)) + len(indexed) * is_new
-    headings = np.arange(len(indexed.labels)) + len(indexed.labels) * np.repeat(is_new, lengths)
+    headings = np.arange(len(indexed.labels)) + len(indexed.labels) * is_new[owner]
     return HeadingTable.join([old, new]).select(chosen, headings)

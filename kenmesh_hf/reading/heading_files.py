@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from os import PathLike
+from pathlib import Path
 
 from .articles import read_articles
 from .headings import Heading
@@ -16,8 +17,8 @@ def read_heading_files(paths: Iterable[str | PathLike[str]]) -> dict[str, tuple[
 
     A file that is damaged is refused: what it lacks would count as unknown in silence.
     """
-    paths = list(paths)
-    found = read_articles(paths, strict=True) if paths else ()
+    files = [Path(path) for path in paths]
+    found = read_articles(files, strict=True) if files else ()
     return {article.pmid: article.headings for article in found if article.pmid and article.headings}
 
 
