@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.kenmesh-installed
 
-.PHONY: demo test test-slow test-browser test-ray lint checkpoint
+.PHONY: demo test test-slow test-browser test-ray test-stress lint checkpoint
 .DEFAULT_GOAL := demo
 
 # The constraints file keeps torch to its CPU build; see its comment.
@@ -30,6 +30,9 @@ test-browser: $(STAMP)
 
 test-ray: $(STAMP)
 	$(BIN)/python -m pytest -m ray
+
+test-stress: $(STAMP)
+	$(BIN)/python -m pytest -m stress
 
 # mypy and import-linter cannot follow an editable install whose packages lie in two folders, so they read an
 # installed copy; what an earlier build left would be in it, too.

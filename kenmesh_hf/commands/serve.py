@@ -18,20 +18,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=1,
         help="processes that tag, with one queue, one set of limits and a shared index (default: 1)",
     )
+    parser.add_argument(
+        "--desk",
+        metavar="FILE",
+        help="also serve a desk to review whole files at, kept in this SQLite file (made if it is not there)",
+    )
 
 
 def run(arguments: argparse.Namespace) -> None:
     from ..serving import serve
 
     address = {"host": arguments.host, "port": arguments.port}
-    serve(arguments.model, **address, workers=arguments.workers, **loading(arguments))
+    choice = {"workers": arguments.workers, "desk": arguments.desk}
+    serve(arguments.model, **address, **choice, **loading(arguments))
 
 
 COMMAND = Command(
     name="serve",
     summary="serve the web page and the REST interface",
     examples="""kenmesh serve --port 8080
-kenmesh serve --workers 4""",
+kenmesh serve --workers 4
+kenmesh serve --desk review.sqlite""",
     add_arguments=add_arguments,
     run=run,
     scores=True,

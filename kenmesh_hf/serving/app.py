@@ -6,11 +6,14 @@ a tenth of the megabytes (11, not 100) is installed; and the OpenAPI description
 """
 
 import asyncio
+import os
+import secrets
 from pathlib import Path
 from typing import Annotated, Any
 
 from .._version import __version__
 from ..errors import DependencyError, InputError
+from ..files import BUNDLED_CHECKPOINT
 from ..reading import Article
 from ..sharing import load
 from ..tagging import SEARCH_SYNTAXES, WRITERS, search_string
@@ -23,6 +26,9 @@ try:
     from fastapi.staticfiles import StaticFiles
 
     from . import api_schema as schema
+    from .desk_guard import HEADERS as DESK_HEADERS
+    from .desk_guard import DeskGuard, is_local
+    from .desk_routes import DeskService, DeskSettings, add_desk
     from .http_guards import BodyLimit, SafeHeaders, sentence_of
     from .service import Limits, Service
     from .tagger_processes import TaggerProcesses
@@ -32,6 +38,8 @@ except ImportError as error:
     ) from error
 
 PAGE_FOLDER = Path(__file__).parent / "page"
+# Who restarts a desk on a network may give it a token that stays.
+TOKEN_VARIABLE = "KENMESH_DESK_TOKEN"
 MEDIA_TYPES = {
     "json": "application/json",
     "jsonl": "application/jsonl",
@@ -138,29 +146,35 @@ def _client(request: Request) -> str:
     return request.client.host if request.client else "unknown"
 
 
-def create_app(tagger: Any, *, limits: Limits | None = None) -> FastAPI:
+def create_app(tagger: Any, *, limits: Limits | None = None, desk: DeskSettings | None = None) -> FastAPI:
     """The web page and the REST interface for a model.
 
     Args:
         tagger: A `MeSHIndexingPipeline`.
         limits: What may be asked for.
+        desk: A desk to serve, too; none by default.
     """
     limits = limits or Limits()
     service = Service(tagger, limits)
+    desk_service = DeskService(desk, service) if desk else None
     # The usual documentation pages load scripts from elsewhere; the description itself is at /openapi.json.
     app = FastAPI(
         title="KenMeSH",
         version=__version__,
         summary="MeSH descriptors for biomedical articles, each with what it rests on.",
-        lifespan=service.lifespan,
+        lifespan=(desk_service or service).lifespan,
         docs_url=None,
         redoc_url=None,
     )
     app.include_router(api_routes(service))
+    if desk_service:
+        add_desk(app, desk_service)
     app.mount("/", StaticFiles(directory=PAGE_FOLDER, html=True))
-    largest = {"/api/articles": limits.file_bytes}
+    largest = dict.fromkeys(("/api/articles", "/api/desk/collections"), limits.file_bytes)
     app.add_middleware(BodyLimit, limits=largest, default=limits.body_bytes, seconds=limits.seconds)
-    app.add_middleware(SafeHeaders)
+    if desk:
+        app.add_middleware(DeskGuard, token=desk.token)
+    app.add_middleware(SafeHeaders, headers=DESK_HEADERS if desk else None)
 
     @app.exception_handler(RequestValidationError)
     def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
@@ -185,6 +199,7 @@ def serve(
     limits: Limits | None = None,
     trusted_proxies: str | None = None,
     workers: int = 1,
+    desk: str | Path | None = None,
     **loading: Any,
 ) -> None:
     """Runs the page until it is stopped with Ctrl+C.
@@ -194,11 +209,24 @@ def serve(
         host: Address to listen at; "0.0.0.0" lets other machines in.
         port: Port to listen at.
         limits: What may be asked for.
+        desk: SQLite file of a desk to serve, too; who comes from other machines then needs a token.
         trusted_proxies: Addresses of proxies whose word on a client's address counts; "*" for any.
         workers: Processes that tag, each with the model; queue and limits are those of one server.
         **loading: `revision`, `token` and other options of `kenmesh_hf.load`.
     """
     tagger = model if callable(model) else _load(model, workers, loading)
-    app = create_app(tagger, limits=limits)
+    settings = desk_settings(desk, model, host) if desk else None
+    app = create_app(tagger, limits=limits, desk=settings)
     print(f"KenMeSH is at http://{host}:{port}/ (stop with Ctrl+C)", flush=True)
+    if settings:
+        secret = f"?token={settings.token}" if settings.token else ""
+        print(f"The desk {desk} is at http://{host}:{port}/desk/{secret}", flush=True)
     uvicorn.run(app, host=host, port=port, log_level="warning", forwarded_allow_ips=trusted_proxies)
+
+
+def desk_settings(path: str | Path, model: Any, host: str) -> DeskSettings:
+    """A desk as it is served at an address: on a network with a token, which may be set beforehand."""
+    bundled = model is None or str(model) == str(BUNDLED_CHECKPOINT)
+    name = "a model in memory" if callable(model) else "the bundled checkpoint" if bundled else str(model)
+    secret = None if is_local(host) else os.environ.get(TOKEN_VARIABLE) or secrets.token_urlsafe(24)
+    return DeskSettings(str(path), name, secret)

@@ -76,16 +76,21 @@ def _replay(body: bytes, receive: Receive) -> Receive:
 
 
 class SafeHeaders:
-    """Adds `HEADERS` to every answer."""
+    """Adds headers to every answer.
 
-    def __init__(self, app: ASGIApp):
-        self.app = app
+    Args:
+        app: What comes after.
+        headers: Beside, or instead of, `HEADERS`.
+    """
+
+    def __init__(self, app: ASGIApp, headers: Mapping[str, str] | None = None):
+        self.app, self.headers = app, HEADERS | dict(headers or {})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
+                for name, value in self.headers.items():
                     headers.setdefault(name, value)
             await send(message)
 

@@ -32,6 +32,7 @@ class Limits:
         body_bytes: Largest request.
         file_bytes: Largest file to read articles from, and the largest it may be once decompressed.
         file_articles: Most articles given from a file.
+        collection_articles: Most articles of a file that is opened on a desk.
         articles: Most articles of a request.
         title_characters: Longest title or journal name.
         abstract_characters: Longest abstract.
@@ -44,6 +45,7 @@ class Limits:
     body_bytes: int = 2_000_000
     file_bytes: int = 32_000_000
     file_articles: int = 1000
+    collection_articles: int = 20_000
     articles: int = 100
     title_characters: int = 2_000
     abstract_characters: int = 20_000
@@ -181,21 +183,26 @@ class Service:
 
     def read_file(self, data: bytes, name: str) -> dict[str, Any]:
         """Articles of an uploaded file in any format the readers know."""
+        found, more, report = self.read_upload(data, name, self.limits.file_articles)
+        return {
+            "articles": [_fields_of(article) for article in found],
+            "more": more,
+            "skipped": dict(report.skipped),
+            "examples": report.examples,
+        }
+
+    def read_upload(self, data: bytes, name: str, most: int) -> tuple[list[Article], bool, ReadReport]:
+        """The first articles of an uploaded file, whether it has more, and what could not be read."""
         report = ReadReport()
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "upload"
             self._unpack(data, path, name, report)
-            most = self.limits.file_articles
             found = list(islice(read_articles(path, report=report), most + 1))
-        return {
-            "articles": [_fields_of(article) for article in found[:most]],
-            "more": len(found) > most,
-            "skipped": dict(report.skipped),
-            "examples": {
-                reason: [place.replace(str(path), name) for place in places]
-                for reason, places in report.examples.items()
-            },
+        report.examples = {
+            reason: [place.replace(str(path), name) for place in places]
+            for reason, places in report.examples.items()
         }
+        return found[:most], len(found) > most, report
 
     def _unpack(self, data: bytes, path: Path, name: str, report: ReadReport) -> None:
         """Writes the file decompressed: a small file may hide a huge one, so its size is watched."""

@@ -1,25 +1,27 @@
 // Talks to the server; every failure becomes an Error whose message is a sentence for the reader.
 
-async function answer(path, options) {
+// Paths count from where this file lies, whichever page uses it.
+export async function answer(path, options) {
   let response;
   try {
-    response = await fetch(path, options);
+    response = await fetch(new URL(path, import.meta.url), options);
   } catch {
     throw new Error("The server does not answer. Is it still running?");
   }
   if (response.ok) return response;
   const body = await response.json().catch(() => ({}));
-  throw new Error(body.detail || `The server answered ${response.status} ${response.statusText}.`);
+  const sentence = body.detail || `The server answered ${response.status} ${response.statusText}.`;
+  throw Object.assign(new Error(sentence), { status: response.status, body });
 }
 
-const asJson = (body) => ({
+export const asJson = (body) => ({
   method: "POST",
   headers: { "Content-Type": "application/json" },
   body: JSON.stringify(body),
 });
 
-const get = async (path) => (await answer(path)).json();
-const query = (text) => new URLSearchParams(text);
+export const get = async (path) => (await answer(path)).json();
+export const query = (text) => new URLSearchParams(text);
 
 export const getInfo = () => get("api/info");
 export const getExamples = () => get("examples.json");

@@ -1,0 +1,51 @@
+"""Articles of a file and what a model says of them enter, decisions leave; a desk is one SQLite file."""
+
+from .collections import (
+    SORTS,
+    STATES,
+    ArticleList,
+    Filter,
+    article_of,
+    find_collection,
+    keep_tags,
+    list_articles,
+    list_changes,
+    list_collections,
+    open_collection,
+    remove_collection,
+    tag_again,
+    untagged,
+)
+from .decisions import STATE_ACTIONS, TAG_ACTIONS, Conflict, Decision, decide, redo, show_article, undo
+from .handing_in import FORMATS, decided_articles, hand_in
+from .store import Desk, NotOnDesk
+
+__all__ = [
+    "ArticleList",
+    "Conflict",
+    "Decision",
+    "Desk",
+    "FORMATS",
+    "Filter",
+    "NotOnDesk",
+    "SORTS",
+    "STATES",
+    "STATE_ACTIONS",
+    "TAG_ACTIONS",
+    "article_of",
+    "decide",
+    "decided_articles",
+    "find_collection",
+    "hand_in",
+    "keep_tags",
+    "list_articles",
+    "list_changes",
+    "list_collections",
+    "open_collection",
+    "redo",
+    "remove_collection",
+    "show_article",
+    "tag_again",
+    "undo",
+    "untagged",
+]

@@ -1,0 +1,91 @@
+"""A desk on disk: one SQLite file, many readers, and writers that take turns."""
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from os import PathLike
+from pathlib import Path
+
+from ..errors import InputError, KenMeSHError
+from .schema import connect, prepare
+
+
+class NotOnDesk(KenMeSHError):
+    """What was asked for is not there, or no more."""
+
+
+class Desk:
+    """Connections to a desk's file, which is made if it is not there.
+
+    Args:
+        path: The SQLite file.
+        new: Whether it may be made.
+
+    Raises:
+        InputError: It is no desk, or not there and may not be made.
+        MismatchError: It is of a later version.
+    """
+
+    def __init__(self, path: str | PathLike[str], new: bool = True):
+        self.path = Path(path)
+        if not new and not self.path.is_file():
+            raise InputError(f"There is no desk {self.path}. Make one: kenmesh serve --desk {self.path}")
+        prepare(self.path)
+        self._idle: list[sqlite3.Connection] = []
+        self._turn = threading.Lock()
+        self._writer = connect(self.path)
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """A connection that sees one state of the desk to the end of the block."""
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            connection = connect(self.path)
+        try:
+            connection.execute("BEGIN")
+            yield connection
+        finally:
+            connection.rollback()
+            self._idle.append(connection)
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A connection whose changes are on disk when the block ends, or not at all if it fails."""
+        with self._turn:
+            self._writer.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._writer
+            except BaseException:
+                self._writer.rollback()
+                raise
+            self._writer.commit()
+
+    def back_up(self, target: str | PathLike[str]) -> None:
+        """A copy by SQLite's own means: whole, whatever is being written meanwhile."""
+        target = Path(target)
+        if target.exists():
+            raise InputError(f"{target} is already there; give a new name for the backup.")
+        try:
+            with closing(connect(target)) as copy:
+                self._writer.backup(copy)
+        except sqlite3.Error as error:
+            raise InputError(f"{target} cannot be written: {error}.") from error
+
+    def close(self) -> None:
+        """Ends all connections; what was written stays."""
+        for connection in [*self._idle, self._writer]:
+            connection.close()
+        self._idle.clear()
+
+
+def tick(connection: sqlite3.Connection) -> int:
+    """Moves the desk's clock on; what changes now bears its new time, so that others can ask for it."""
+    return connection.execute("UPDATE clock SET now = now + 1 RETURNING now").fetchone()[0]
+
+
+def moment() -> str:
+    """The time of day as it is kept."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,82 @@
+// Sends decisions one after the other; what could not be sent yet is kept, and sent when the server is back.
+
+import { sendDecision } from "./server.js";
+
+const WAITING = "kenmesh-waiting";
+const AGAIN = 1500;
+
+// Pages that come over plain HTTP from another machine have no crypto.randomUUID.
+function newKey() {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+export class Saving {
+  // `saved` gets the article as it is then, `conflict` the error and the decision; it says whether to insist.
+  constructor({ saved, conflict, failed, waiting }) {
+    Object.assign(this, { saved, conflict, failed, waiting });
+    this.versions = new Map();
+    this.queue = JSON.parse(localStorage.getItem(WAITING) || "[]");
+    this.#work();
+  }
+
+  know({ id, version }) {
+    this.versions.set(id, version);
+  }
+
+  add(article, who, action, more = {}) {
+    this.queue.push({ article, body: { key: newKey(), who, action, ...more } });
+    this.#keep();
+    this.#work();
+  }
+
+  get idle() {
+    return !this.queue.length;
+  }
+
+  // Whoever leaves before the server has answered finds the decision here again.
+  #keep() {
+    localStorage.setItem(WAITING, JSON.stringify(this.queue));
+  }
+
+  async #work() {
+    if (this.working) return;
+    this.working = true;
+    while (this.queue.length) await this.#send(this.queue[0]);
+    this.working = false;
+  }
+
+  async #send(item) {
+    // What follows one's own decision on the same article was decided on what that one made of it.
+    item.body.version ??= this.versions.get(item.article) ?? 0;
+    this.#keep();
+    try {
+      const article = await sendDecision(item.article, item.body);
+      this.#drop();
+      this.know(article);
+      this.waiting(false);
+      this.saved(article);
+    } catch (error) {
+      await this.#handle(error, item);
+    }
+  }
+
+  async #handle(error, item) {
+    if (error.status === undefined || error.status >= 500) {
+      this.waiting(true);
+      await new Promise((resolve) => setTimeout(resolve, AGAIN));
+    } else if (error.status === 409) {
+      this.know(error.body.article);
+      const insist = await this.conflict(error, item.body);
+      if (insist) item.body.version = error.body.article.version;
+      else this.#drop();
+    } else {
+      this.#drop();
+      this.failed(error);
+    }
+  }
+
+  #drop() {
+    this.queue.shift();
+    this.#keep();
+  }
+}
