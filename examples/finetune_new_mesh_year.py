@@ -2,10 +2,12 @@
 
 python examples/finetune_new_mesh_year.py --model OLD --mesh desc2025.xml --articles new.jsonl \
     --tune other.jsonl --held-out test.jsonl --out NEW [--push organisation/name]
+python examples/finetune_new_mesh_year.py --model OLD --mesh desc2025.xml --articles review.sqlite --out NEW
 
 The new year's articles carry mostly old descriptors, which is why fine-tuning on them does not forget those.
 A larger index and other weights move the scores, so the thresholds are moved after them, on articles that are
-neither in the index nor trained on; the comparison is made on yet others.
+neither in the index nor trained on; the comparison is made on yet others. Without files of their own these
+are some of --articles, which may be a desk (`kenmesh serve --desk`): then it learns from what is done there.
 """
 
 import argparse
@@ -18,6 +20,7 @@ import torch
 from transformers import Trainer
 
 import kenmesh_hf
+from kenmesh_hf.desk import share_out
 from kenmesh_hf.evaluating import retune_thresholds
 from kenmesh_hf.indexing import add_articles
 from kenmesh_hf.mesh import read_vocabulary
@@ -42,16 +45,20 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--model", required=True, help="folder or Hub name of the old year's model")
     parser.add_argument("--mesh", required=True, help="descriptor file of the new year")
     parser.add_argument("--articles", required=True, help="the new year's labelled articles")
-    parser.add_argument("--tune", required=True, help="some more of them, for the thresholds")
-    parser.add_argument("--held-out", required=True, help="labelled articles to compare on")
+    parser.add_argument("--tune", help="some more of them, for the thresholds (default: a fifth of them)")
+    parser.add_argument("--held-out", help="labelled articles to compare on (default: a quarter of them)")
     parser.add_argument("--out", required=True, help="folder for the new model")
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--learning-rate", type=float, default=2e-4)
     parser.add_argument("--push", metavar="NAME", help="also send it to this Hub repository")
     chosen = parser.parse_args(arguments)
-    articles, tuning, held_out = (
-        list(read_articles(path)) for path in (chosen.articles, chosen.tune, chosen.held_out)
-    )
+    if bool(chosen.tune) != bool(chosen.held_out):
+        parser.error("give both --tune and --held-out, or neither")
+    parts = share_out(read_articles(chosen.articles))
+    articles, tuning, held_out = parts.voting, parts.tuning, parts.judging
+    if chosen.tune:
+        files = (chosen.articles, chosen.tune, chosen.held_out)
+        articles, tuning, held_out = (list(read_articles(path)) for path in files)
 
     old = kenmesh_hf.load(chosen.model)
     model, processor, plan = update_mesh(old.model, old.processor, read_vocabulary(chosen.mesh))

@@ -12,10 +12,38 @@ from collections.abc import Sequence
 
 from .._version import __version__
 from ..errors import DependencyError, InputError, KenMeSHError
-from . import evaluate, headings, index, info, prepare, push, push_dataset, serve, tag, train, update_mesh
+from . import (
+    desk,
+    evaluate,
+    headings,
+    index,
+    info,
+    learn,
+    prepare,
+    push,
+    push_dataset,
+    serve,
+    tag,
+    train,
+    update_mesh,
+)
 from .command import FAILED, Command
 
-_FILES = (tag, evaluate, info, prepare, train, serve, push, push_dataset, update_mesh, index, headings)
+_FILES = (
+    tag,
+    evaluate,
+    info,
+    prepare,
+    train,
+    serve,
+    desk,
+    learn,
+    push,
+    push_dataset,
+    update_mesh,
+    index,
+    headings,
+)
 COMMANDS: dict[str, Command] = {file.COMMAND.name: file.COMMAND for file in _FILES}
 
 

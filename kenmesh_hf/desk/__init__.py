@@ -1,5 +1,6 @@
 """Articles of a file and what a model says of them enter, decisions leave; a desk is one SQLite file."""
 
+from .agreement import report_lines, score_agreement
 from .collections import (
     SORTS,
     STATES,
@@ -18,6 +19,8 @@ from .collections import (
 )
 from .decisions import STATE_ACTIONS, TAG_ACTIONS, Conflict, Decision, decide, redo, show_article, undo
 from .handing_in import FORMATS, decided_articles, hand_in
+from .learning import decided, learn, learning_lines, list_learning, share_out
+from .report_page import render_report, write_report
 from .store import Desk, NotOnDesk
 
 __all__ = [
@@ -34,18 +37,27 @@ __all__ = [
     "TAG_ACTIONS",
     "article_of",
     "decide",
+    "decided",
     "decided_articles",
     "find_collection",
     "hand_in",
     "keep_tags",
+    "learn",
+    "learning_lines",
     "list_articles",
     "list_changes",
     "list_collections",
+    "list_learning",
     "open_collection",
     "redo",
     "remove_collection",
+    "render_report",
+    "report_lines",
+    "score_agreement",
+    "share_out",
     "show_article",
     "tag_again",
     "undo",
     "untagged",
+    "write_report",
 ]

@@ -7,7 +7,7 @@ Neighbours, journals, terms and word associations are built here and looked up b
 from .articles import hash_texts, heading_facts, label_ids
 from .associations import build_associations
 from .candidates import build_candidates, build_index, build_lexicon, build_tables
-from .checking import candidate_report, check_no_leak
+from .checking import candidate_report, check_no_leak, indexed
 from .digests import ArticleDigest, DigestFiles
 from .findings import find_candidates, look_up
 from .growth import add_articles
@@ -30,6 +30,7 @@ __all__ = [
     "fit_ranker",
     "hash_texts",
     "heading_facts",
+    "indexed",
     "know_headings",
     "label_ids",
     "learn_qualifiers",

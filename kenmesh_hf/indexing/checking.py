@@ -16,15 +16,22 @@ from .articles import hash_texts, label_ids
 from .findings import look_up
 
 
+def indexed(candidates: KenMeSHCandidates, articles: Sequence[Article]) -> list[bool]:
+    """Whether the index holds each of the articles, by PMID or text."""
+    found = candidates.articles.find(
+        [article.pmid for article in articles], hash_articles(*hash_texts(articles))
+    )
+    return [len(own) > 0 for own in found]
+
+
 def check_no_leak(candidates: KenMeSHCandidates, held_out: Sequence[Article]) -> None:
     """Refuses candidates whose tables hold an article that is kept for validation or test.
 
     Raises:
         MismatchError: An article's PMID or words are in the index.
     """
-    hashes = hash_articles(*hash_texts(held_out))
-    found = candidates.articles.find([article.pmid for article in held_out], hashes)
-    leaked = [article for article, own in zip(held_out, found, strict=True) if len(own)]
+    found = indexed(candidates, held_out)
+    leaked = [article for article, known in zip(held_out, found, strict=True) if known]
     if leaked:
         names = ", ".join(str(article.pmid or repr(article.title[:40])) for article in leaked[:5])
         raise MismatchError(

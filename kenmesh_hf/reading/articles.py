@@ -13,6 +13,8 @@ from typing import IO
 from ..errors import InputError
 from .bioc import read_bioc_xml
 from .citation_files import medline_rows, read_medline, read_ris, ris_rows
+from .desk_files import MAGIC as DESK
+from .desk_files import read_desk
 from .pubmed_xml import TAGS as PUBMED_ROOTS
 from .pubmed_xml import read_pubmed_xml
 from .records import Article, PmidSet, ReadReport
@@ -28,6 +30,7 @@ READERS: dict[str, Callable[[Source], Iterator[Article]]] = {
     "tsv": read_table,
     "json": read_json,
     "jsonl": read_jsonl,
+    "desk": read_desk,
 }
 FORMATS = ("pubmed", *READERS)
 WRITERS: dict[str, Callable[[Iterable[Article]], Iterator[str]]] = {
@@ -135,6 +138,8 @@ def format_of(head: bytes, name: str) -> str:
     Raises:
         InputError: It is none that can be read.
     """
+    if head.startswith(DESK):
+        return "desk"
     text = head[:SNIFFED].decode(errors="replace").lstrip()
     if text.startswith("<"):
         root = root_of(head)

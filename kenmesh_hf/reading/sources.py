@@ -21,7 +21,7 @@ BLOCK = 1 << 20
 INPUT = 1 << 17
 LARGEST_RECORD = 64 << 20
 PUBMED_NAME = re.compile(r"pubmed\d\dn\d+")
-COMPANIONS = (".md5", ".sha256", ".html", ".dtd")
+COMPANIONS = (".md5", ".sha256", ".html", ".dtd", "-wal", "-shm")
 DECLARED = re.compile(rb"""\s*<\?xml[^>]*?encoding\s*=\s*["']([\w.:-]+)""")
 MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -39,8 +39,15 @@ class Source:
     copied them to a temporary file.
     """
 
-    def __init__(self, name: str, opener: Callable[[], IO[bytes]], report: ReadReport, reopens: bool = True):
-        self.name = name
+    def __init__(
+        self,
+        name: str,
+        opener: Callable[[], IO[bytes]],
+        report: ReadReport,
+        reopens: bool = True,
+        path: Path | None = None,
+    ):
+        self.name, self.path = name, path
         self.report = report
         self._opener = opener
         self._reopens = reopens
@@ -123,7 +130,8 @@ def open_sources(
         if str(path) == "-":
             source = Source("standard input", lambda: sys.stdin.buffer, report, reopens=False)
         else:
-            source = Source(str(path), lambda path=path: _open(path), report)  # type: ignore[misc]
+            opener = lambda path=path: _open(path)  # noqa: E731
+            source = Source(str(path), opener, report, path=Path(path))
         if source.raw_head()[257:262] == b"ustar":
             yield from _members(source)
         else:

@@ -15,7 +15,7 @@ from .._version import __version__
 from ..errors import DependencyError, InputError
 from ..files import BUNDLED_CHECKPOINT
 from ..reading import Article
-from ..sharing import load
+from ..sharing import find_model, load
 from ..tagging import SEARCH_SYNTAXES, WRITERS, search_string
 
 try:
@@ -215,7 +215,7 @@ def serve(
         **loading: `revision`, `token` and other options of `kenmesh_hf.load`.
     """
     tagger = model if callable(model) else _load(model, workers, loading)
-    settings = desk_settings(desk, model, host) if desk else None
+    settings = desk_settings(desk, model, host, **loading) if desk else None
     app = create_app(tagger, limits=limits, desk=settings)
     print(f"KenMeSH is at http://{host}:{port}/ (stop with Ctrl+C)", flush=True)
     if settings:
@@ -224,9 +224,10 @@ def serve(
     uvicorn.run(app, host=host, port=port, log_level="warning", forwarded_allow_ips=trusted_proxies)
 
 
-def desk_settings(path: str | Path, model: Any, host: str) -> DeskSettings:
+def desk_settings(path: str | Path, model: Any, host: str, **loading: Any) -> DeskSettings:
     """A desk as it is served at an address: on a network with a token, which may be set beforehand."""
     bundled = model is None or str(model) == str(BUNDLED_CHECKPOINT)
     name = "a model in memory" if callable(model) else "the bundled checkpoint" if bundled else str(model)
     secret = None if is_local(host) else os.environ.get(TOKEN_VARIABLE) or secrets.token_urlsafe(24)
-    return DeskSettings(str(path), name, secret)
+    folder = None if callable(model) else str(find_model(model or BUNDLED_CHECKPOINT, dict(loading)))
+    return DeskSettings(str(path), name, secret, folder)

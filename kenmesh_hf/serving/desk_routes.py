@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, FastAPI, HTTPException, Query, Request
-from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi.responses import HTMLResponse, JSONResponse, StreamingResponse
 from fastapi.staticfiles import StaticFiles
 
 from ..desk import (
@@ -26,11 +26,14 @@ from ..desk import (
     open_collection,
     redo,
     remove_collection,
+    render_report,
+    score_agreement,
     show_article,
     tag_again,
     undo,
 )
 from . import api_schema, desk_schema
+from .desk_learning import DeskLearning
 from .desk_tagging import DeskTagging
 from .service import Service
 
@@ -46,11 +49,13 @@ class DeskSettings:
         path: Its SQLite file, made if it is not there.
         model: What the model is called, in the desk's records.
         token: What everybody must know to come near it; none if only this machine is listened to.
+        folder: Folder of the model, for it to learn; none where it is only in memory.
     """
 
     path: str
     model: str = "the bundled checkpoint"
     token: str | None = None
+    folder: str | None = None
 
 
 class DeskService:
@@ -60,6 +65,7 @@ class DeskService:
         self.settings, self.service = settings, service
         self.desk = Desk(settings.path)
         self.tagging = DeskTagging(self.desk, service, settings.model)
+        self.learning = DeskLearning(self.desk, settings.folder)
 
     @asynccontextmanager
     async def lifespan(self, app: FastAPI) -> AsyncIterator[None]:
@@ -70,13 +76,13 @@ class DeskService:
                 yield
             finally:
                 task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
+                await asyncio.gather(task, self.learning.stop(), return_exceptions=True)
                 self.desk.close()
 
     @property
     def qualifiers(self) -> Any:
-        """The qualifiers of the model's MeSH year; None where the model has none."""
-        return getattr(self.service.processor, "qualifiers", None)
+        """The qualifiers that the model knows; None where it knows none."""
+        return getattr(getattr(self.service.processor, "headings", None), "qualifiers", None)
 
     def decision_of(self, body: desk_schema.DecisionRequest) -> Decision:
         """A decision with names looked up; what MeSH does not have is refused."""
@@ -111,6 +117,13 @@ def add_desk(app: FastAPI, desk: DeskService) -> None:
     """Gives an app the desk's routes and its page."""
     app.include_router(_collection_routes(desk))
     app.include_router(_article_routes(desk))
+    app.include_router(_learning_routes(desk))
+
+    @app.get("/desk/report/{number}", response_class=HTMLResponse, include_in_schema=False)
+    def report(number: int) -> Any:
+        found = _report(desk, number)
+        return HTMLResponse(render_report(found, ("../../style.css", "../desk.css")))
+
     app.mount("/desk", StaticFiles(directory=PAGE_FOLDER, html=True))
 
     @app.exception_handler(Conflict)
@@ -120,6 +133,11 @@ def add_desk(app: FastAPI, desk: DeskService) -> None:
     @app.exception_handler(NotOnDesk)
     def missing(request: Request, error: NotOnDesk) -> JSONResponse:
         return JSONResponse({"detail": str(error)}, 404)
+
+
+def _report(desk: DeskService, number: int) -> dict[str, Any]:
+    list_articles(desk.desk, number, Filter(), limit=1)
+    return score_agreement(desk.desk, [number])
 
 
 def _problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -224,6 +242,11 @@ def _collection_routes(desk: DeskService) -> APIRouter:
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
         return StreamingResponse(rows, media_type="text/plain; charset=utf-8", headers=headers)
 
+    @api.get("/collections/{number}/report", responses=_problems(404))
+    def report(number: int) -> dict[str, Any]:
+        """How far the model's proposals and the decisions agree; as a page at `/desk/report/{number}`."""
+        return _report(desk, number)
+
     return api
 
 
@@ -240,6 +263,22 @@ def _open_file(desk: DeskService, data: bytes, name: str, who: str) -> dict[str,
         "skipped": dict(report.skipped),
         "examples": report.examples,
     }
+
+
+def _learning_routes(desk: DeskService) -> APIRouter:
+    api = APIRouter(prefix="/api/desk/learning")
+
+    @api.get("")
+    def status() -> dict[str, Any]:
+        """Whether the model is learning, and what it learned before."""
+        return desk.learning.status()
+
+    @api.post("", responses=_problems(422))
+    async def start(body: desk_schema.Person) -> dict[str, str]:
+        """Lets the model learn from all that is done, into a new folder; the old model stays in use."""
+        return {"out": str(desk.learning.start())}
+
+    return api
 
 
 def _article_routes(desk: DeskService) -> APIRouter:

@@ -13,7 +13,7 @@ from .service import Service
 logger = logging.getLogger(__name__)
 
 # Articles that are tagged, and then kept, together.
-AT_ONCE = 16
+AT_ONCE = 64
 # Beside what the model gives, the desk shows what it would give next, unless that is out of the question.
 MOST_TAGS, LEAST_SCORE = 30, 0.03
 # Seconds until it looks again: another process may have put articles on the desk, the queue may have room.

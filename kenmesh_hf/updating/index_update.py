@@ -49,11 +49,16 @@ def add_to_model_folder(
         network = KenMeSHForMeSHIndexing.from_pretrained(folder)
         tagger = MeSHIndexingPipeline(model=network, processor=processor)
         processor = processor.with_parts(thresholds=retune_thresholds(tagger, _read(tune, report)))
+    save_grown(folder, out, processor)
+    return growth.added, report
+
+
+def save_grown(folder: Path, out: Path, processor: KenMeSHProcessor) -> None:
+    """Saves a model whose processor has grown, without card and figures, which tell of the old one."""
     # Weights are copied as they are, maybe of half the size they load in. Code comes with the processor,
     # since another version's might not read the tables that are written now.
     shutil.copytree(folder, out, dirs_exist_ok=True, ignore=shutil.ignore_patterns(CARD, RESULTS_FILE))
     processor.save_pretrained(out)
-    return growth.added, report
 
 
 def _read(files: Sequence[str | os.PathLike], report: ReadReport) -> list[Article]:

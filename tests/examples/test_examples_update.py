@@ -11,8 +11,10 @@ from hub_server import TOKEN, HubServer
 from new_year import new_year_articles, write_new_year
 from patience import PATIENCE
 from places import EXAMPLES
+from reviewed_desk import reviewed
 
 from kenmesh_hf import load
+from kenmesh_hf.desk import Desk
 from kenmesh_hf.reading import write_articles
 
 SCRIPT = EXAMPLES / "finetune_new_mesh_year.py"
@@ -60,3 +62,18 @@ def test_a_new_year_is_learned_and_the_old_one_kept(
     assert set(pushed) == saved | {"README.md", ".gitattributes"} and server.url in told
     tagger = load(tmp_path / "out")
     assert len(tagger.processor.candidates.articles) == 180 and tagger.processor.vocabulary.year == 2025
+
+
+def test_what_was_decided_at_a_desk_is_learned(tiny_model: Path, tmp_path: Path) -> None:
+    desk = Desk(tmp_path / "review.sqlite")
+    reviewed(desk, new_year_articles(150, 3, 20_001))
+    mesh = write_new_year(tmp_path / "mesh2025.tsv")
+    options = {"model": tiny_model, "mesh": mesh, "articles": desk.path, "out": tmp_path / "out", "epochs": 1}
+    done = run(options, "http://127.0.0.1:9", tmp_path)
+    desk.close()
+    assert done.returncode == 0, done.stderr
+    figures = json.JSONDecoder().raw_decode(done.stdout[done.stdout.index('{\n  "before"') :])[0]
+    assert 20 < figures["finetuned"]["articles"] < 60
+    assert len(load(tmp_path / "out").processor.candidates.articles) > 180
+    half = run(options | {"tune": desk.path}, "http://127.0.0.1:9", tmp_path)
+    assert half.returncode == 2 and "give both --tune and --held-out, or neither" in half.stderr

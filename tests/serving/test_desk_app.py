@@ -4,10 +4,12 @@ import gzip
 import json
 import threading
 import uuid
+from types import SimpleNamespace
 
 import pytest
 from fastapi.testclient import TestClient
 from patience import wait_until
+from tiny import tiny_articles
 from web_double import TaggerDouble
 
 from kenmesh_hf.mesh import MeshQualifiers
@@ -199,7 +201,7 @@ def test_what_cannot_be_decided_is_said_in_a_sentence(opened, body, status, sent
 def test_qualifiers_are_offered_where_the_model_has_them(tmp_path, opened):
     assert opened.get("/api/desk/articles/1/qualifiers", params={"ui": HYPERTENSION}).json() == []
     tagger = TaggerDouble()
-    tagger.processor.qualifiers = MeshQualifiers(allowed={"C14": ["DT", "PC"]})
+    tagger.processor.headings = SimpleNamespace(qualifiers=MeshQualifiers(allowed={"C14": ["DT", "PC"]}))
     (tmp_path / "other").mkdir()
     with desk_client(tmp_path / "other", tagger) as client:
         open_file(client)
@@ -257,3 +259,45 @@ def test_without_a_desk_there_is_none(tmp_path):
             assert client.get(path).status_code == 404
         assert "/api/desk" not in client.get("/openapi.json").text
         assert "frame-ancestors" not in client.get("/").headers["content-security-policy"]
+
+
+def test_the_report_is_a_page_and_json(opened):
+    decide(opened, 1, "strike", ui=HYPERTENSION)
+    decide(opened, 1, "done")
+    figures = opened.get("/api/desk/collections/1/report").json()
+    assert figures["precision"] == pytest.approx(2 / 3) and figures["struck"][0]["name"] == "Hypertension"
+    page = opened.get("/desk/report/1")
+    assert page.status_code == 200 and "<svg" in page.text and "0.667" in page.text
+    assert 'href="../../style.css"' in page.text and "<style" not in page.text
+    for path in ("/desk/report/9", "/api/desk/collections/9/report"):
+        assert "no collection 9" in problem(opened.get(path), 404)
+
+
+def test_a_model_in_memory_cannot_learn(opened):
+    answer = opened.post("/api/desk/learning", json={"who": "Ana"})
+    assert "in no folder" in problem(answer, 422)
+    assert opened.get("/api/desk/learning").json() == {"running": False, "problem": None, "learned": []}
+
+
+def learned(client):
+    def ended():
+        status = client.get("/api/desk/learning").json()
+        return not status["running"] and status
+
+    return wait_until(ended, "the end of learning")
+
+
+def test_the_button_lets_a_model_learn_beside_the_desk(tmp_path, tiny_model, tiny_tagger):
+    settings = DeskSettings(str(tmp_path / "review.sqlite"), "tiny", folder=str(tiny_model))
+    with TestClient(create_app(tiny_tagger, desk=settings), base_url="http://localhost") as client:
+        rows = [article.to_dict() for article in tiny_articles(12, seed=8, first_pmid=8001)]
+        open_file(client, jsonl(rows))
+        wait_for_tags(client)
+        assert client.post("/api/desk/learning", json={"who": "Ana"}).status_code == 200
+        assert "Too little is done" in learned(client)["problem"]
+        for row in articles(client)["articles"]:
+            assert decide(client, row["id"], "done").status_code == 200
+        out = client.post("/api/desk/learning", json={"who": "Ana"}).json()["out"]
+        assert out == str(tmp_path / "review-model-1")
+        [report] = learned(client)["learned"]
+    assert report["out"] == out and report["joined"] > 0 and (tmp_path / "review-model-1").is_dir()

@@ -132,10 +132,10 @@ def test_programs_give_the_token_as_a_bearer(remote):
 
 def test_a_token_is_made_for_addresses_that_others_reach(tmp_path, monkeypatch):
     assert desk_settings(tmp_path / "d", None, "127.0.0.1").token is None
-    first, second = (desk_settings(tmp_path / "d", "my-model", "0.0.0.0") for _ in range(2))
+    first, second = (desk_settings(tmp_path / "d", None, "0.0.0.0") for _ in range(2))
     assert first.token and first.token != second.token and len(first.token) >= 32
     monkeypatch.setenv("KENMESH_DESK_TOKEN", "mine")
-    assert desk_settings(tmp_path / "d", "my-model", "::").token == "mine"
+    assert desk_settings(tmp_path / "d", TaggerDouble(), "::").token == "mine"
 
 
 def test_which_addresses_are_of_this_machine_only():

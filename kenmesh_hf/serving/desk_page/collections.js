@@ -1,7 +1,8 @@
-// Collections: opening a file, choosing one, how far it is, and handing it in.
+// Collections: opening a file, choosing one, and how far it is.
 
 import { byId, element, say } from "../dom.js";
-import { exportCollection, getDesk, openFile } from "./server.js";
+import { HandingIn } from "./handing_in.js";
+import { getDesk, openFile } from "./server.js";
 
 const plural = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 
@@ -13,8 +14,7 @@ export class Collections {
     byId("open-file").addEventListener("click", () => byId("file").click());
     byId("file").addEventListener("change", (event) => this.#open(event.target));
     byId("collection").addEventListener("change", ({ target }) => this.choose(Number(target.value)));
-    byId("hand-in").addEventListener("click", () => byId("hand-in-dialog").showModal());
-    byId("download").addEventListener("click", () => this.#download());
+    new HandingIn({ collection: () => this.current, name, removed: () => this.start() });
   }
 
   async start() {
@@ -23,6 +23,7 @@ export class Collections {
     const wanted = Number(new URLSearchParams(location.search).get("collection"));
     const known = collections.find(({ id }) => id === wanted) ?? collections[0];
     if (known) await this.choose(known.id);
+    else byId("list-pane").hidden = byId("article").hidden = byId("tags-pane").hidden = byId("progress").hidden = true;
   }
 
   #list(collections) {
@@ -65,20 +66,6 @@ export class Collections {
     byId("progress-text").textContent = `${waits}${done} done · ${skipped} skipped · ${todo} to do`;
     byId("bar").max = articles;
     byId("bar").value = tagged < articles ? tagged : done + skipped;
-  }
-
-  async #download() {
-    const note = byId("hand-in-note");
-    note.textContent = "";
-    try {
-      const { name, content } = await exportCollection(this.current, byId("format").value, byId("only-done").checked);
-      const link = element("a", { href: URL.createObjectURL(content), download: name });
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
-      note.textContent = `Saved as ${name}.`;
-    } catch (error) {
-      note.textContent = error.message;
-    }
   }
 }
 

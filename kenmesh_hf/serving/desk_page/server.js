@@ -14,6 +14,11 @@ export const sendDecision = (id, body) => post(`api/desk/articles/${id}/decision
 export const takeBack = (id, who) => post(`api/desk/collections/${id}/undo`, { who });
 export const makeAgain = (id, who) => post(`api/desk/collections/${id}/redo`, { who });
 
+export const getLearning = () => get("api/desk/learning");
+export const startLearning = (who) => post("api/desk/learning", { who });
+export const tagAgain = (id) => post(`api/desk/collections/${id}/tag-again`, {});
+export const removeCollection = (id) => answer(`api/desk/collections/${id}`, { method: "DELETE" });
+
 export async function openFile(file, who) {
   const path = `api/desk/collections?${query({ name: file.name, who })}`;
   return (await answer(path, { method: "POST", body: file })).json();
