@@ -136,6 +136,9 @@ class TrainingOptions:
     learning_rate: float = option(3e-4, "Adam's learning rate in the first epoch")
     decay: float = option(0.9, "the learning rate is multiplied by this after every epoch")
     clip_norm: float = option(5.0, "largest norm of a gradient")
+    average: float = option(
+        0.0, "save a running mean of the weights, of which each step leaves this share, such as 0.999; 0: none"
+    )
     dropout: float = option(0.2, "dropout right after the word embeddings, and after an encoder")
     encoder: str | None = option(
         None,
@@ -177,6 +180,8 @@ class TrainingOptions:
                 raise InputError(
                     f"--{name.replace('_', '-')} is {getattr(self, name)}; it must be at least {least}."
                 )
+        if not 0 <= self.average < 1:
+            raise InputError(f"--average is {self.average}; it must be at least 0 and below 1.")
 
     def network_settings(self) -> dict[str, Any]:
         """The same choices in the words of `KenMeSHConfig`."""

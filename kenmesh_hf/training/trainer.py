@@ -34,6 +34,7 @@ from ..modeling.thresholds_kenmesh import Thresholds
 from ..options import TrainingOptions
 from ..preparing import PreparedDataset, RowStream, load_prepared
 from ..showing import check_plots, plot_training
+from .averaging import AveragedAdam
 from .collator import KenMeSHCollator
 from .encoder import parameter_groups, short_name, tokens_for
 from .headings import learn_headings
@@ -73,7 +74,8 @@ def build_optimizer(
         return min(1.0, (step + 1) / max(1.0, WARM_UP * steps_per_epoch)) * fall(step)
 
     ours, *encoders = parameter_groups(model, options)
-    optimizer = torch.optim.Adam([ours, *encoders])
+    groups = [ours, *encoders]
+    optimizer = AveragedAdam(groups, options.average) if options.average else torch.optim.Adam(groups)
     factors: Any = [fall] + [rise_and_fall] * len(encoders)
     return optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, factors)
 
