@@ -33,8 +33,8 @@ from kenmesh_hf.training import (
 
 Row = Mapping[str, Any]
 BATCH = 64
-# Without evidence there is more to learn: titles alone teach, too, more epochs are needed, and the mean of the
-# weights over the last thousand steps is better than any of them.
+# Without evidence there is more to learn: titles alone teach, too, more epochs are needed, and the mean of
+# the weights over the last thousand steps is better than any of them.
 ALONE: dict[str, Any] = {
     "evidence": False,
     "title_only": True,

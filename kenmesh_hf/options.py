@@ -137,7 +137,8 @@ class TrainingOptions:
     decay: float = option(0.9, "the learning rate is multiplied by this after every epoch")
     clip_norm: float = option(5.0, "largest norm of a gradient")
     average: float = option(
-        0.0, "save a running mean of the weights, of which each step leaves this share, such as 0.999; 0: none"
+        0.0,
+        "save a running mean of the weights; each step leaves this share of it, such as 0.999",
     )
     dropout: float = option(0.2, "dropout right after the word embeddings, and after an encoder")
     encoder: str | None = option(

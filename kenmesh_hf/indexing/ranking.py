@@ -12,8 +12,8 @@ from .articles import label_ids
 from .findings import look_up
 
 _RANKER_ARTICLES = 4000
-# Wrong candidates kept for each right one. They are many and mostly alike, and the few leave the weight to the
-# right ones at the end of the order, which are those that a cut may lose.
+# Wrong candidates kept for each right one. They are many and mostly alike, and few of them leave the weight
+# to the right ones at the end of the order, which are those that a cut may lose.
 _WRONG = 0.25
 _RIDGE = 1e-4
 

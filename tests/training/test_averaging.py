@@ -1,4 +1,4 @@
-"""The running mean of the weights: what it is, when it stands in their place, and that a kill loses nothing."""
+"""The running mean of the weights: what it is, when it is in their place, and that a kill loses nothing."""
 
 import copy
 from pathlib import Path
