@@ -112,11 +112,15 @@ class AspectModel:
         for row, (numbers, hashes) in enumerate(own):
             span = slice(bounds[row], bounds[row + 1])
             # Twins in the index may be in different parts; the least that is said without them counts.
-            models = sorted({*(part_of(hashes[numbers < self.fitted]) + 1).tolist()}) or [0]
+            models = self.models(numbers, hashes)
             predicted[row] = np.min(
                 [self._predict(model, columns[span], values[span]) for model in models], axis=0
             )
         return predicted
+
+    def models(self, numbers: np.ndarray, hashes: np.ndarray) -> list[int]:
+        """The whole model, or those fitted without the parts of these indexed articles."""
+        return sorted({*(part_of(hashes[numbers < self.fitted]) + 1).tolist()}) or [0]
 
     def _predict(self, model: int, columns: np.ndarray, values: np.ndarray) -> np.ndarray:
         amounts = (values * self.scales[model, columns]).astype(np.float32)

@@ -142,6 +142,7 @@ class HeadingCounts:
         all: Headings of each label, `Tally`.
         new: The same of recent articles.
         total: All headings of recent articles.
+        places: Branches of each label.
         category: First category of each label, -1 if it has none, `(labels,)`.
         categories: Whether a label is in each category, `(labels, categories)`.
     """
@@ -164,18 +165,21 @@ class HeadingCounts:
     def _place_labels(self, vocabulary: MeshVocabulary) -> None:
         """Branches (C04) and categories (C) of each label."""
         numbers: dict[str, int] = {}
-        places = [sorted({number[:3] for number in given}) for given in vocabulary.tree_numbers]
-        flat = [numbers.setdefault(branch, len(numbers)) for branches in places for branch in branches]
+        self.places = [tuple(sorted({number[:3] for number in given})) for given in vocabulary.tree_numbers]
+        lengths = np.array([len(branches) for branches in self.places], np.int64)
+        flat = [numbers.setdefault(branch, len(numbers)) for branches in self.places for branch in branches]
         self.num_branches = max(1, len(numbers))
         self.branches = np.array(flat, np.int64)
-        self.branch_offsets = np.append(0, np.cumsum([len(branches) for branches in places]))
+        self.branch_offsets = np.append(0, np.cumsum(lengths))
         letters = {letter: number for number, letter in enumerate(CATEGORIES)}
-        self.category = np.array([letters.get(found[0][0], -1) if found else -1 for found in places])
-        self.categories = np.zeros((len(places), len(letters)), np.float32)
-        for label, branches in enumerate(places):
-            for branch in branches:
-                if branch[0] in letters:
-                    self.categories[label, letters[branch[0]]] = 1
+        letter_of = np.array([letters.get(branch[0], len(letters)) for branch in numbers], np.int64)
+        table = np.zeros((len(lengths), len(letters) + 1), np.float32)
+        table[np.repeat(np.arange(len(lengths)), lengths), letter_of[self.branches]] = 1
+        self.categories = table[:, :-1]
+        self.category = np.full(len(lengths), -1)
+        placed = np.flatnonzero(lengths)
+        self.category[placed] = letter_of[self.branches[self.branch_offsets[placed]]]
+        self.category[self.category == len(letters)] = -1
 
     def _count_branches(self, tally: Tally) -> Tally:
         """Counts of labels, summed over the labels of each branch."""
@@ -256,6 +260,13 @@ class HeadingCounts:
         place = np.searchsorted(keys, wanted)
         there = np.append(keys, -1)[place] == wanted
         return tally.at(np.where(there, place, len(keys)))
+
+    def carriers(self, tags: Tags, findings: Sequence[Findings]) -> Tally:
+        """How many of the nearest articles carry a tag's descriptor, and how they treat it."""
+        slots = self.slots(tags, len(findings))
+        parts = [self._carriers(found, slots[row]) for row, found in enumerate(findings)]
+        slot, heading, article, _ = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return Tally.of(self.table, slot, heading, article, np.ones(len(slot)), len(tags.labels))
 
     def votes(self, tags: Tags, findings: Sequence[Findings], slots: np.ndarray) -> list[Tally]:
         """How the nearest articles that carry a tag's descriptor treat it; voters as said at `FIRST`."""

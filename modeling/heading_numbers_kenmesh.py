@@ -1,6 +1,6 @@
 """The numbers that tell whether a tag is a major topic, and under which qualifiers it stands."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ from .heading_counts_kenmesh import HeadingCounts, Shares, Tags, Tally, mixed
 from .heading_table_kenmesh import QUALIFIER_NUMBERS as NUMBER_OF
 from .indexed_articles_kenmesh import IndexedArticles
 from .proposals_kenmesh import Findings
-from .qualifiers_kenmesh import MeshQualifiers
+from .qualifiers_kenmesh import MeshQualifier, MeshQualifiers
 from .vocabulary_kenmesh import CATEGORIES, MeshVocabulary
 from .word_counts_kenmesh import places_of
 
@@ -78,15 +78,15 @@ class HeadingNumbers:
 
     def _allow(self, vocabulary: MeshVocabulary, qualifiers: MeshQualifiers) -> None:
         """Qualifiers that each label may have, and whether they are sure to be more than one article's."""
+        by_place: dict[tuple[str, ...], list[int]] = {}
         allowed, sure = [], []
-        by_place: dict[tuple[str, ...], set[str]] = {}
-        for ui, trees in zip(vocabulary.uis, vocabulary.tree_numbers, strict=True):
-            place = tuple(sorted({number[:3] for number in trees}))
+        for ui, place in zip(vocabulary.uis, self.counts.places, strict=True):
             if place not in by_place:
-                by_place[place] = {item.ui for item in qualifiers.allowed("", place)}
-            found = [item.ui for item in qualifiers.allowed(ui, place) if item.ui in NUMBER_OF]
-            allowed.append([NUMBER_OF[text] for text in found])
-            sure += [text in by_place[place] for text in found]
+                by_place[place] = _numbers_of(qualifiers.allowed("", place))
+            around = by_place[place]
+            found = _numbers_of(qualifiers.allowed(ui)) if qualifiers.has_own(ui) else around
+            allowed.append(found)
+            sure += [number in around for number in found]
         self.allowed = np.array([number for row in allowed for number in row], np.int64)
         self.allowed_offsets = np.append(0, np.cumsum([len(row) for row in allowed]))
         # NLM's own lists are of descriptors alone, and sure.
@@ -162,6 +162,10 @@ class HeadingNumbers:
         columns += [words[row, number], tags.order[tag], np.log1p(tags.rank[tag])]
         columns += [tags.features[tag, ROW[name]] for name in _TERMS]
         return np.column_stack([*columns, self.counts.categories[label]]).astype(np.float32)
+
+
+def _numbers_of(qualifiers: Iterable[MeshQualifier]) -> list[int]:
+    return [NUMBER_OF[item.ui] for item in qualifiers if item.ui in NUMBER_OF]
 
 
 def _logit(share: np.ndarray) -> np.ndarray:

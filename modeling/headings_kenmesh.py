@@ -187,8 +187,12 @@ def aspects_of(
 ) -> np.ndarray:
     """What words and tags of articles say about qualifiers, the articles themselves left out."""
     inputs = aspects.inputs([found.words for found in findings], tags.rows, tags.labels, scores)
-    hashes = numbers.counts.articles.hashes
-    return aspects.predict(inputs, [(found.own, hashes[found.own]) for found in findings])
+    return aspects.predict(inputs, [own_articles(numbers, found) for found in findings])
+
+
+def own_articles(numbers: HeadingNumbers, found: Findings) -> tuple[np.ndarray, np.ndarray]:
+    """The indexed articles that an article itself is, and the hashes of their texts."""
+    return found.own, numbers.counts.articles.hashes[found.own]
 
 
 __all__ = ["KenMeSHHeadings"]

@@ -11,6 +11,7 @@ import numpy as np
 from transformers import Pipeline
 
 from .heading_counts_kenmesh import Tags
+from .heading_reasons_kenmesh import HeadingReasons
 from .modeling_kenmesh import UNSCORED, KenMeSHForMeSHIndexing
 from .processing_kenmesh import KenMeSHProcessor, as_journal, as_text, pad_batch
 from .reasons_kenmesh import Reasons
@@ -205,7 +206,6 @@ class MeSHIndexingPipeline(Pipeline):
         rows = zip(logits.numpy(force=True), scores, strict=True)
         chosen = [choose_labels(*row, least, top_k) for row in rows]
         tags = [[self._tag(label, score) for label, score in zip(*row, strict=True)] for row in chosen]
-        self._tell_headings(outputs, chosen, tags, qualifiers)
         if evidence:
             reasons = Reasons(self.model, self.processor, evidence_words)
             labels = [labels for labels, _ in chosen]
@@ -215,30 +215,29 @@ class MeSHIndexingPipeline(Pipeline):
             for row, told in zip(tags, why, strict=True):
                 for tag, reason in zip(row, told, strict=True):
                     tag["evidence"] = reason
+        if self.processor.tells_headings and any(tags):
+            self._tell_headings(outputs, chosen, [tag for row in tags for tag in row], qualifiers)
         return tags
 
     def _tell_headings(
         self,
         outputs: dict[str, Any],
         chosen: Sequence[tuple[np.ndarray, np.ndarray]],
-        tags: list[list[dict[str, Any]]],
+        tags: list[dict[str, Any]],
         qualifiers: bool,
     ) -> None:
-        """Adds to the tags of a batch whether they are major topics, and their qualifiers."""
-        processor, headings = self.processor, self.processor.headings
-        if not processor.tells_headings or not any(len(labels) for labels, _ in chosen):
-            return
-        inputs = {name: outputs["inputs"][name].numpy(force=True) for name in _CANDIDATES}
-        proposed = [
-            (labels[mask], numbers[mask]) for labels, mask, numbers in zip(*inputs.values(), strict=True)
-        ]
+        """Adds to the tags of a batch whether they are major topics, their qualifiers and, if asked, why."""
+        processor, headings, findings = self.processor, self.processor.headings, outputs["findings"]
+        inputs = [outputs["inputs"][name].numpy(force=True) for name in _CANDIDATES]
+        proposed = [(labels[mask], numbers[mask]) for labels, mask, numbers in zip(*inputs, strict=True)]
         known = Tags.of([labels for labels, _ in chosen], proposed, processor.candidates.ranker)
         scores = np.concatenate([scores for _, scores in chosen])
         numbers = headings.numbers(processor.candidates, processor.vocabulary)
-        said = headings.score(numbers, known, scores, outputs["findings"])
-        told = iter(headings.describe(said, scores, qualifiers))
-        for tag in (tag for row in tags for tag in row):
-            tag.update(next(told))
+        said = headings.score(numbers, known, scores, findings)
+        for tag, told in zip(tags, headings.describe(said, scores, qualifiers), strict=True):
+            tag |= told
+        if tags and "evidence" in tags[0]:
+            HeadingReasons(headings, numbers).add(outputs["articles"], findings, known, tags)
 
     def least_scores(self, choice: Mapping[str, Any]) -> np.ndarray:
         """Least score at which each label becomes a tag; infinite for labels that were not asked for.

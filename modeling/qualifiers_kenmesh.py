@@ -182,6 +182,10 @@ class MeshQualifiers:
             own = tuple(sorted({text for place in places for text in place or ()}))
         return tuple(self._by_key[text] for text in own)
 
+    def has_own(self, ui: str) -> bool:
+        """Whether a descriptor has a list of its own, whatever its places in the tree."""
+        return ui in self._allowed
+
     def to_table(self) -> str:
         """The year's line, a line for each qualifier (UI, name, abbreviation), one for each owner's list."""
         lines = [f"#qualifiers\t{self.year or ''}"]

@@ -37,6 +37,7 @@ class TagOptions(BaseModel):
         default_factory=list, max_length=100, description="Never these descriptors or branches."
     )
     check_tags: bool = Field(default=True, description="Whether Humans, Male, Adult … are wanted.")
+    qualifiers: bool = Field(default=True, description="Whether qualifiers are wanted, where the model can.")
     evidence: bool = Field(default=False, description="Say what each tag rests on.")
 
 
@@ -80,6 +81,39 @@ class Term(TextPlace):
     text: str
 
 
+class MajorEvidence(BaseModel):
+    """What tells whether a tag is a major topic: its place, and similar articles that carry it."""
+
+    in_title: bool = Field(description="Whether a name of the descriptor stands in the title.")
+    carriers: int = Field(description="Similar articles that carry it and tell which headings are major.")
+    agreeing: int = Field(description="Those in which it is a major topic.")
+
+
+class AspectWord(BaseModel):
+    """A word of the article that goes with a qualifier, and what it adds."""
+
+    word: str
+    weight: float
+
+
+class QualifierEvidence(BaseModel):
+    """What a qualifier rests on: similar articles that carry the descriptor, and words."""
+
+    carriers: int = Field(description="Similar articles that carry the descriptor and tell qualifiers.")
+    agreeing: int = Field(description="Those in which it has this qualifier.")
+    words: list[AspectWord] = Field(description="Words that go with it, strongest first.")
+
+
+class Qualifier(BaseModel):
+    """An aspect under which the article treats the descriptor."""
+
+    ui: str
+    name: str
+    score: float = Field(description="Probability that the descriptor is right and has this qualifier.")
+    major: bool = Field(description="Whether this aspect is a major topic.")
+    evidence: QualifierEvidence | None = None
+
+
 class Evidence(BaseModel):
     """What a tag rests on. A weight is the score less what it would be without that."""
 
@@ -91,6 +125,7 @@ class Evidence(BaseModel):
     term: Term | None
     all_words: float = Field(default=0.0, description="Sum of the weights of all words.")
     without_text: float = Field(default=0.0, description="Score without any word of title and abstract.")
+    major: MajorEvidence | None = Field(default=None, description="What tells whether it is a major topic.")
 
 
 class Tag(BaseModel):
@@ -101,6 +136,11 @@ class Tag(BaseModel):
     score: float
     tree_numbers: list[str]
     threshold: float | None = Field(default=None, description="Score from which the model gives it.")
+    major: bool | None = Field(default=None, description="Whether it is a major topic, if the model tells.")
+    major_score: float | None = Field(default=None, description="Probability that it is one.")
+    qualifiers: list[Qualifier] | None = Field(
+        default=None, description="Its aspects, likeliest first, if the model tells them."
+    )
     evidence: Evidence | None = None
 
 

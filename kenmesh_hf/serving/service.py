@@ -20,7 +20,7 @@ from . import api_schema as schema
 from .tagger_processes import TaggerProcesses
 from .work_queue import ClientQueueFull, QueueFull, WorkQueue
 
-OPTION_NAMES = ("top_k", "threshold", "preset", "include", "exclude", "check_tags", "evidence")
+OPTION_NAMES = ("top_k", "threshold", "preset", "include", "exclude", "check_tags", "qualifiers", "evidence")
 FIELDS = ("title", "abstract", "journal", "pmid")
 
 

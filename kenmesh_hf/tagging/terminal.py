@@ -26,6 +26,7 @@ def tag_lines(article: Article, tags: Sequence[Mapping[str, Any]], width: int | 
         lines.append(_cut(f"  {tag['score']:.2f} {bar:<{BAR}} {tag['ui']:<10} {name}", width))
         if "evidence" in tag:
             lines.append(_cut(" " * 18 + "↳ " + evidence_text(tag["evidence"]), width))
+            lines += [_cut(" " * 18 + "↳ " + line, width) for line in heading_reasons(tag)]
     return lines
 
 
@@ -46,6 +47,27 @@ def evidence_text(evidence: Mapping[str, Any]) -> str:
     if evidence.get("journal"):
         reasons.append(_weighed(f"{evidence['journal']:.0%} of the journal", evidence["journal_weight"]))
     return " · ".join(reasons) or "the text as a whole"
+
+
+def heading_reasons(tag: Mapping[str, Any]) -> list[str]:
+    """Why a tag is a major topic, and why it has each qualifier, a line each."""
+    lines = []
+    if tag.get("major") and (why := tag["evidence"].get("major")):
+        place = "in the title · " if why["in_title"] else ""
+        lines.append(f"major {tag['major_score']:.2f}: {place}{_agreement(why)} have it so")
+    for item in tag.get("qualifiers", ()):
+        if not (why := item.get("evidence")):
+            continue
+        words = ", ".join(word["word"].lower() for word in why["words"])
+        lines.append(
+            f"{item['name']} {item['score']:.2f}: {_agreement(why)} have it"
+            + (f" · words {words}" if words else "")
+        )
+    return lines
+
+
+def _agreement(why: Mapping[str, Any]) -> str:
+    return f"{why['agreeing']} of {why['carriers']} similar articles with this heading"
 
 
 def _weighed(text: str, weight: float) -> str:

@@ -7,6 +7,7 @@ import pytest
 import torch
 from fastapi.testclient import TestClient
 from tiny import tiny_articles, tiny_vocabulary
+from tiny_headings import OTHERS
 
 from kenmesh_hf.indexing import build_candidates
 from kenmesh_hf.modeling.pipeline_kenmesh import MeSHIndexingPipeline
@@ -74,3 +75,22 @@ def test_presets_of_the_model_are_served(client):
     }
     assert number["precision"] <= number["recall"]
     assert client.get("/api/info").json()["descriptors"] == len(tiny_vocabulary())
+
+
+def test_major_topics_and_qualifiers_are_served_with_their_reasons(telling_tagger):
+    article = fields_of(OTHERS[1])
+    with TestClient(create_app(telling_tagger)) as client:
+        tags = client.post("/api/tag", json=article | {"evidence": True}).json()["tags"]
+        bare = client.post("/api/tag", json=article | {"qualifiers": False}).json()["tags"]
+    expected = telling_tagger(article, evidence=True)
+    assert [(tag["ui"], tag["major"]) for tag in tags] == [(tag["ui"], tag["major"]) for tag in expected]
+    assert any(tag["major"] and tag["qualifiers"] for tag in tags)
+    for tag in tags:
+        assert 0 <= tag["evidence"]["major"]["agreeing"] <= tag["evidence"]["major"]["carriers"]
+        assert all({"carriers", "agreeing", "words"} == set(item["evidence"]) for item in tag["qualifiers"])
+    assert all("qualifiers" not in tag and "major_score" in tag for tag in bare)
+
+
+def test_a_model_that_does_not_tell_headings_says_nothing_of_them(client):
+    [tag] = client.post("/api/tag", json=fields_of(tiny_articles(1)[0]) | {"top_k": 1}).json()["tags"]
+    assert not {"major", "major_score", "qualifiers"} & set(tag)

@@ -21,6 +21,18 @@ def test_major_topics_and_qualifiers_stand_as_nlm_writes_them():
     assert tag_lines(Article("A"), [tag], width=80)[1].endswith("D006801    Humans/*blood")
 
 
+def test_why_a_tag_is_major_and_has_a_qualifier_stands_below_it():
+    why = {"carriers": 12, "agreeing": 7}
+    words = [{"word": "Serum", "weight": 0.2}, {"word": "levels", "weight": 0.1}]
+    blood = {"name": "blood", "major": True, "score": 0.7, "evidence": {**why, "words": words}}
+    tag = TAG | {"major": True, "major_score": 0.8, "qualifiers": [blood, blood | {"evidence": None}]}
+    lines = tag_lines(Article("A"), [tag | {"evidence": {"major": why | {"in_title": True}}}], width=120)
+    assert lines[3:] == [
+        " " * 18 + "↳ major 0.80: in the title · 7 of 12 similar articles with this heading have it so",
+        " " * 18 + "↳ blood 0.70: 7 of 12 similar articles with this heading have it · words serum, levels",
+    ]
+
+
 def test_long_lines_are_cut_and_missing_things_said():
     lines = tag_lines(Article(abstract="word " * 50), [], width=40)
     assert len(lines[0]) == 40 and lines[0].endswith("…")

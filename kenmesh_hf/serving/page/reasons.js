@@ -29,6 +29,26 @@ export function reasonsOf(evidence, journalName) {
   ].filter(Boolean);
 }
 
+// Why the tag is a major topic, and why it has each of its qualifiers; nothing where the model does not tell.
+export function headingReasons(tag) {
+  const { major } = tag.evidence || {};
+  const facts = [];
+  if (tag.major && major) {
+    const place = major.in_title ? "It stands in the title; " : "";
+    facts.push(fact("Major topic", `${place}${agreement(major)} have it as one`, weighed(tag.major_score)));
+  }
+  for (const { name, score, evidence } of tag.qualifiers || []) {
+    const words = (evidence?.words || []).map(({ word }) => `“${word.toLowerCase()}”`).join(", ");
+    const why = evidence ? `${agreement(evidence)} have it${words ? `; words ${words}` : ""}` : "";
+    facts.push(fact(`Under ${name}`, why, weighed(score)));
+  }
+  return facts;
+}
+
+function agreement({ agreeing, carriers }) {
+  return `${agreeing} of ${carriers} similar articles with this heading`;
+}
+
 // Where a descriptor stands, filled in when the server has answered.
 export function placeInMesh(ui) {
   const place = element("dd", { className: "paths", textContent: "…" });

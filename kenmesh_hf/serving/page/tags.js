@@ -1,7 +1,7 @@
 // The list of tags by MeSH category, and under an opened tag what it rests on and where it stands in the tree.
 
 import { byId, element } from "./dom.js";
-import { placeInMesh, reasonsOf } from "./reasons.js";
+import { headingReasons, placeInMesh, reasonsOf } from "./reasons.js";
 import { scrollToFirstMark } from "./text.js";
 
 export class TagList {
@@ -50,7 +50,7 @@ export class TagList {
     const button = element(
       "button",
       { type: "button", className: "tag", id: `tag-${tag.ui}` },
-      element("span", { className: "name", textContent: tag.name }),
+      headingOf(tag),
       element("span", { className: "bar" }, fill),
       element("span", { className: "score", textContent: tag.score.toFixed(2) }),
     );
@@ -79,7 +79,12 @@ export class TagList {
 
   #expand(tag, button, why) {
     button.setAttribute("aria-expanded", "true");
-    why.replaceChildren(...reasonsOf(tag.evidence, this.article.journal), placeInMesh(tag.ui), this.#actions(tag));
+    why.replaceChildren(
+      ...headingReasons(tag),
+      ...reasonsOf(tag.evidence, this.article.journal),
+      placeInMesh(tag.ui),
+      this.#actions(tag),
+    );
     why.hidden = false;
   }
 
@@ -113,4 +118,23 @@ export class TagList {
       button.focus();
     }
   }
+}
+
+// The descriptor as NLM writes headings: a star at what is a major topic, the aspects behind the name.
+function headingOf(tag) {
+  const qualifiers = tag.qualifiers || [];
+  const own = tag.major && !qualifiers.some((item) => item.major);
+  const aspects = qualifiers.flatMap((item) => [
+    element("span", { className: "aspect", textContent: `/${item.name}` }),
+    ...star(item.major),
+  ]);
+  return element("span", { className: "name" }, tag.name, ...star(own), ...aspects);
+}
+
+function star(major) {
+  if (!major) return [];
+  const mark = element("span", { className: "star", textContent: "★", title: "major topic" });
+  mark.setAttribute("role", "img");
+  mark.setAttribute("aria-label", "major topic");
+  return [mark];
 }
