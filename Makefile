@@ -26,6 +26,8 @@ test-slow: $(STAMP)
 test-browser: $(STAMP)
 	command -v chromium >/dev/null && command -v chromedriver >/dev/null || \
 		{ apt-get update -qq && apt-get install -y -qq chromium chromium-driver; }
+	command -v npm >/dev/null || { apt-get update -qq && apt-get install -y -qq npm; }
+	test -e $(VENV)/axe/node_modules || npm install --silent --no-audit --no-fund --prefix $(VENV)/axe axe-core@4
 	$(BIN)/python -m pytest -m browser
 
 test-ray: $(STAMP)

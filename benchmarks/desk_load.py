@@ -128,8 +128,8 @@ class Load:
 class Reviewer:
     """One of many people: decides on articles of a collection, some of them others' articles, too."""
 
-    def __init__(self, number: int, port: int, articles: Sequence[int], load: Load, wanted: int):
-        self.name, self.load, self.wanted = f"person {number}", load, wanted
+    def __init__(self, name: str, number: int, port: int, articles: Sequence[int], load: Load, wanted: int):
+        self.name, self.load, self.wanted = name, load, wanted
         self.connection = Connection(port)
         self.articles = articles
         self.draw = random.Random(number)
@@ -182,7 +182,9 @@ async def _decide_together(
     load, started = Load(), time.perf_counter()
     # Most of the time everybody has articles of their own; now and then all are at the same.
     own = [[*10 * articles[n::people], articles[0], articles[-1]] for n in range(people)]
-    reviewers = [Reviewer(n, server.port, own[n], load, decisions) for n in range(people)]
+    reviewers = [
+        Reviewer(f"person {seed}.{n}", n, server.port, own[n], load, decisions) for n in range(people)
+    ]
     killer = asyncio.create_task(_kill_now_and_then(server, load, decisions, kills, seed))
     await asyncio.gather(*(reviewer.work() for reviewer in reviewers))
     load.seconds = time.perf_counter() - started

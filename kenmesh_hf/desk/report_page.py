@@ -61,7 +61,7 @@ def _overview(report: dict[str, Any]) -> str:
         if figures:
             counts = [f"{figures[key]:,}" for key in ("proposed", "kept", "agreed")]
             rows.append((name, *counts, *(f"{figures[key]:.3f}" for key in ("precision", "recall", "f1"))))
-    return _table(["", "Proposed", "Given", "In both", "Precision", "Recall", "F1"], rows)
+    return _table(["What", "Proposed", "Given", "In both", "Precision", "Recall", "F1"], rows)
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:

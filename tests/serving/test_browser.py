@@ -2,11 +2,11 @@
 
 import csv
 import json
-import shutil
 import threading
 
 import pytest
 import uvicorn
+from chromium import PHONE, BrowserPage, open_browser, page_faults, requested
 from patience import wait_until
 from web_double import TaggerDouble
 
@@ -14,18 +14,6 @@ from kenmesh_hf.serving.app import create_app
 
 pytestmark = pytest.mark.browser
 
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--window-size=1280,900",
-)
 TITLE = "Amlodipine 🧬 for hypertension"
 ABSTRACT = "Men and women with hypertension took amlodipine. Cancer was rare."
 
@@ -45,15 +33,7 @@ def address():
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
-    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
-    if not (CHROMIUM and DRIVER):
-        pytest.skip("no browser: install Debian's chromium and chromium-driver, or run `make test-browser`")
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    driver = open_browser(tmp_path_factory.mktemp("profile"))
     yield driver
     driver.quit()
 
@@ -69,34 +49,11 @@ def page(browser, address, tmp_path):
     page = Page(browser)
     wait_until(lambda: page.all(".example"))
     yield page
-    errors = [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
-    # Refused requests are logged too; anything else is a fault of the page.
-    assert not [entry for entry in errors if "Failed to load resource" not in entry["message"]]
+    assert not page_faults(browser)
 
 
-class Page:
+class Page(BrowserPage):
     """What a person does with the page."""
-
-    def __init__(self, driver):
-        self.driver = driver
-
-    def all(self, selector):
-        return self.driver.find_elements("css selector", selector)
-
-    def one(self, selector):
-        return self.driver.find_element("css selector", selector)
-
-    def text(self, selector):
-        return self.one(selector).text
-
-    def texts(self, selector):
-        """Texts at one moment: the page may be writing its list anew."""
-        return self.run(
-            "return [...document.querySelectorAll(arguments[0])].map((e) => e.innerText)", selector
-        )
-
-    def run(self, script, *arguments):
-        return self.driver.execute_script(script, *arguments)
 
     def write(self, selector, text):
         """Typing; characters the driver cannot press are pasted."""
@@ -118,13 +75,6 @@ class Page:
 
     def marks(self, field):
         return self.texts(f"#reading-{field} mark")
-
-    def press(self, *keys):
-        from selenium.webdriver.common.action_chains import ActionChains
-        from selenium.webdriver.common.keys import Keys
-
-        for key in keys:
-            ActionChains(self.driver).send_keys(getattr(Keys, key, key)).perform()
 
     def set_threshold(self, value):
         script = "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('input'))"
@@ -327,8 +277,7 @@ def test_everything_works_from_the_keyboard(page):
 
 
 def test_a_phone_shows_everything_without_sideways_scrolling(page, browser):
-    phone = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", PHONE)
     page.tag(title="x" * 300, abstract="Injury, injuries, wound, wounds, trauma and traumas of humans.")
     wait_until(page.tags)
     width = "return document.documentElement.scrollWidth"
@@ -347,8 +296,5 @@ def test_a_phone_shows_everything_without_sideways_scrolling(page, browser):
 def test_nothing_is_asked_of_other_hosts(tagged, browser, address):
     tagged.one("#tag-D006973").click()
     wait_until(lambda: "C14" in tagged.text("#why-D006973"))
-    messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-    sent = [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
-    # Before the page, the browser shows one of its own.
-    asked = [url for url in sent if not url.startswith(("chrome:", "chrome-untrusted:", "data:", "blob:"))]
+    asked = requested(browser)
     assert asked and all(url.startswith(address) for url in asked)

@@ -77,13 +77,21 @@ function bind(back, hasQualifiers) {
     [["/"], "find articles", () => byId("words").focus()],
     [["Escape"], "back to the headings", back],
     [["?"], "these keys", () => ask("help-dialog"), "help"],
-  ].filter(Boolean);
+  ]
+    .filter(Boolean)
+    .map(([keys, text, run, button]) => [keys, text, inTurn(run), button]);
   new Keys(commands);
   for (const [, , run, button] of commands) if (button) byId(button).addEventListener("click", run);
   byId("who").addEventListener("click", async () => (byId("who").textContent = (await askName()) || "Your name…"));
   for (const id of ["words", "descriptor"]) {
     byId(id).addEventListener("keydown", (event) => event.key === "Escape" && !event.defaultPrevented && back());
   }
+}
+
+// Whoever types faster than articles come decides on the one that will be there, not on the one before.
+let before = Promise.resolve();
+function inTurn(run) {
+  return () => (before = before.then(run).catch(fail));
 }
 
 // Who decides; asked once.
