@@ -126,6 +126,21 @@ class RayOptions:
 
 
 @dataclass
+class RayPrepareOptions(RayOptions):
+    """The same for `kenmesh prepare`, and what the node must have on which it builds what is built once."""
+
+    build_cpus: int = option(1, "cores for what is built once: words, vectors, index")
+    build_memory: float | None = option(None, "gigabytes of memory that the node must have free for that")
+
+    def check(self) -> None:
+        super().check()
+        if self.build_cpus < 1:
+            raise InputError(f"--build-cpus is {self.build_cpus}; it must be at least 1.")
+        if self.build_memory is not None and self.build_memory < 0:
+            raise InputError(f"--build-memory is {self.build_memory:g}; it cannot be negative.")
+
+
+@dataclass
 class TrainingOptions:
     """How to train. The defaults are the paper's; `PRESETS` has others."""
 

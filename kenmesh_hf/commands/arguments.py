@@ -5,13 +5,15 @@ import os
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from ..errors import InputError
 from ..files import BUNDLED_CHECKPOINT
 
 if TYPE_CHECKING:
     from ..options import RayOptions
+
+Ray = TypeVar("Ray", bound="RayOptions")
 
 
 def add_fields(
@@ -102,26 +104,23 @@ def add_batch_size(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--batch-size", type=int, default=32, help="articles read at once (default: 32)")
 
 
-def add_engine(parser: argparse.ArgumentParser) -> None:
-    """Whether work is spread over a Ray cluster, and over which."""
-    from ..options import RayOptions
-
+def add_engine(parser: argparse.ArgumentParser, kind: "type[RayOptions]") -> None:
+    """Whether work is spread over a Ray cluster, over which, and how."""
     parser.add_argument(
         "--engine", choices=("ray",), help="spread the files over the workers of a Ray, here or on a cluster"
     )
-    add_fields(parser, RayOptions)
+    add_fields(parser, kind)
 
 
-def ray_options(arguments: argparse.Namespace) -> "RayOptions | None":
+def ray_options(arguments: argparse.Namespace, kind: "type[Ray]") -> "Ray | None":
     """The options of `add_engine`; None where nothing is spread."""
-    from ..options import RayOptions
-
-    given = given_fields(RayOptions, arguments)
+    given = given_fields(kind, arguments)
     if arguments.engine is None:
-        if given:
-            raise InputError(f"--{next(iter(given)).replace('_', '-')} is for --engine ray; give both.")
+        usual = kind()
+        if wrong := next((name for name, value in given.items() if value != getattr(usual, name)), None):
+            raise InputError(f"--{wrong.replace('_', '-')} is for --engine ray; give both.")
         return None
-    options = RayOptions(**given)
+    options = kind(**given)
     options.check()
     return options
 

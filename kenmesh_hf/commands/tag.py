@@ -61,7 +61,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_batch_size(parser)
     parser.add_argument("--device", help="cpu, cuda, cuda:1 … (default: a GPU if there is one)")
     add_reading(parser)
-    add_engine(parser)
+    from ..options import RayOptions
+
+    add_engine(parser, RayOptions)
 
 
 def check(arguments: argparse.Namespace) -> None:
@@ -86,7 +88,9 @@ def check(arguments: argparse.Namespace) -> None:
 
 
 def _check_engine(arguments: argparse.Namespace) -> None:
-    spread = ray_options(arguments) is not None
+    from ..options import RayOptions
+
+    spread = ray_options(arguments, RayOptions) is not None
     if not spread and arguments.format == "parquet":
         raise InputError("Parquet is written with --engine ray, a file for each input; else choose jsonl.")
     if not spread:
@@ -100,6 +104,7 @@ def _check_engine(arguments: argparse.Namespace) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from ..options import RayOptions
     from ..reading import Article, ReadReport
     from ..tagging import TagOptions, read_inputs, search_for, tag_files, write_tags
 
@@ -112,7 +117,7 @@ def run(arguments: argparse.Namespace) -> int:
         min_candidates=arguments.min_candidates,
     )
     report, progress = ReadReport(), not arguments.quiet
-    if spread := ray_options(arguments):
+    if spread := ray_options(arguments, RayOptions):
         silence_ray()
         from ..spreading import tag_files_on_ray
 

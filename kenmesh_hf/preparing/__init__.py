@@ -8,17 +8,20 @@ from ..options import PrepareOptions
 from .dataset import PreparedDataset, column_bytes, encode_articles, load_prepared, write_rows
 from .preparation import Division, divide_articles, prepare
 from .row_stream import RowStream
-from .stages import Stages, file_state
+from .stages import Engine, Job, Stages, do_job, file_state
 from .tokens import tokenize_anew
 
 __all__ = [
     "Division",
+    "Engine",
+    "Job",
     "PrepareOptions",
     "PreparedDataset",
     "RowStream",
     "Stages",
     "column_bytes",
     "divide_articles",
+    "do_job",
     "encode_articles",
     "file_state",
     "load_prepared",

@@ -44,7 +44,7 @@ from .dataset import (
     write_rows,
 )
 from .report import build_report, measure_candidates, write_report
-from .stages import Job, Stage, Stages, file_state
+from .stages import Engine, Job, Stage, Stages, file_state
 
 STAGES_FOLDER = ".stages"
 WORDS_FILE = "words.txt"
@@ -57,7 +57,7 @@ SAMPLED_FILES = 20
 VECTOR_TEXTS, MOST_PASSES = 400_000, 10
 
 
-def prepare(options: PrepareOptions, progress: bool = True) -> dict[str, Any]:
+def prepare(options: PrepareOptions, progress: bool = True, engine: Engine | None = None) -> dict[str, Any]:
     """Prepares a dataset, or goes on where an earlier run stopped.
 
     Every stage writes its result under its real name only when it is whole. A stage that is done with the
@@ -66,13 +66,14 @@ def prepare(options: PrepareOptions, progress: bool = True) -> dict[str, Any]:
     Args:
         options: What to prepare.
         progress: Show bars.
+        engine: Where the work is done; on this machine by default.
 
     Returns:
         The report, which is also in `report.json` and, for people, in `report.md`.
     """
     options.check()
     _check_libraries(options)
-    return _Preparation(options, progress).run()
+    return _Preparation(options, progress, engine).run()
 
 
 def _check_libraries(options: PrepareOptions) -> None:
@@ -107,10 +108,10 @@ def divide_articles(options: PrepareOptions, progress: bool = True) -> Division:
 class _Preparation:
     """The stages of one run, in their order."""
 
-    def __init__(self, options: PrepareOptions, progress: bool):
+    def __init__(self, options: PrepareOptions, progress: bool, engine: Engine | None = None):
         self.options, self.progress = options, progress
         self.out = Path(options.out)
-        self.stages = Stages(self.out / STAGES_FOLDER)
+        self.stages = Stages(self.out / STAGES_FOLDER, engine)
         self.files: dict[str, list[int]] = {}
 
     def run(self) -> dict[str, Any]:

@@ -67,16 +67,38 @@ class Job:
     arguments: tuple[Any, ...]
     weight: int = 1
 
+    def __str__(self) -> str:
+        return self.name
+
+
+# How long work took, and what it returned.
+Timed = tuple[float, dict[str, Any]]
+
+
+class Engine:
+    """Where work is done: here, or in processes of this machine. Others do it elsewhere."""
+
+    def once(self, work: Callable[[], Any]) -> Any:
+        """The result of work that is done as a whole."""
+        return work()
+
+    def each(self, jobs: Sequence[Job], num_proc: int) -> Iterator[tuple[int, Timed]]:
+        """The place of each job in the list with its seconds and its result, in any order."""
+        with _workers(min(num_proc, len(jobs))) as spread:
+            yield from enumerate(spread(do_job, jobs))
+
 
 class Stages:
     """Remembers in a folder which stages are done.
 
     Args:
         folder: For the records, one small JSON file a stage.
+        engine: Where they are done.
     """
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, engine: Engine | None = None):
         self.folder = folder
+        self.engine = engine or Engine()
 
     def find(self, name: str, inputs: Any, outputs: Sequence[Path]) -> Stage:
         """The record of a stage; `reused` tells whether it is done."""
@@ -112,7 +134,7 @@ class Stages:
         if stage.reused:
             return stage
         start = time.perf_counter()
-        result = work() or {}
+        result = self.engine.once(work) or {}
         return self.finish(stage, round(time.perf_counter() - start, 3), result)
 
     def run_all(self, jobs: Sequence[Job], num_proc: int, bar: tqdm) -> list[Stage]:
@@ -120,17 +142,17 @@ class Stages:
         stages = [self.find(job.name, job.inputs, [job.output]) for job in jobs]
         bar.update(sum(job.weight for job, stage in zip(jobs, stages, strict=True) if stage.reused))
         waiting = [(job, stage) for job, stage in zip(jobs, stages, strict=True) if not stage.reused]
-        with _workers(min(num_proc, len(waiting))) as spread:
-            results = spread(_timed, [job.work for job, _ in waiting], [job.arguments for job, _ in waiting])
-            for (job, stage), (seconds, result) in zip(waiting, results, strict=True):
-                self.finish(stage, seconds, result)
-                bar.update(job.weight)
+        for place, (seconds, result) in self.engine.each([job for job, _ in waiting], num_proc):
+            job, stage = waiting[place]
+            self.finish(stage, seconds, result)
+            bar.update(job.weight)
         return stages
 
 
-def _timed(work: Callable[..., dict[str, Any]], arguments: tuple[Any, ...]) -> tuple[float, dict[str, Any]]:
+def do_job(job: Job) -> Timed:
+    """Does a job, in whatever process this is called."""
     start = time.perf_counter()
-    result = work(*arguments)
+    result = job.work(*job.arguments)
     return round(time.perf_counter() - start, 3), result
 
 

@@ -3,11 +3,18 @@
 import logging
 import re
 from collections import Counter, deque
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 import ray
-from ray.exceptions import NodeDiedError, ObjectLostError, OutOfMemoryError, RayActorError, RayTaskError
+from ray.exceptions import (
+    NodeDiedError,
+    ObjectLostError,
+    OutOfMemoryError,
+    RayActorError,
+    RayTaskError,
+    WorkerCrashedError,
+)
 
 from .._version import __version__
 from ..errors import KenMeSHError, MismatchError
@@ -16,7 +23,7 @@ from .cluster import count_workers
 
 logger = logging.getLogger(__name__)
 
-Item = TypeVar("Item", bound=Hashable)
+Item = TypeVar("Item")
 Work = Callable[[Any], Any]
 # Workers that an item may cost before it is given up.
 ATTEMPTS = 3
@@ -24,7 +31,7 @@ ATTEMPTS = 3
 PATIENCE = 60
 GOING_ON = "What is finished stays: the same command goes on, `kenmesh tag` with --resume."
 MISSING = re.compile(r"No module named '[\w.]+'")
-LOSSES = (RayActorError, OutOfMemoryError, NodeDiedError, ObjectLostError)
+LOSSES = (RayActorError, WorkerCrashedError, OutOfMemoryError, NodeDiedError, ObjectLostError)
 
 
 class Worker:
@@ -69,12 +76,15 @@ class Crew:
         self._start = start
         self._actor = ray.remote(num_cpus=1, num_gpus=options.gpus_per_worker or 0)(Worker)
         self._busy: dict[Any, tuple[Any, Any]] = {}
-        self._losses: Counter[Any] = Counter()
+        self._losses: Counter[str | None] = Counter()
         self._given_up: list[KenMeSHError] = []
         self._done = 0
 
     def work(self, items: Iterable[Item]) -> Iterator[tuple[Item, Any]]:
         """Each item with its result, as they become ready.
+
+        Args:
+            items: What to work on; as text each is what people call it.
 
         Raises:
             KenMeSHError: Items cost one worker after the other. The others are done first, unless nothing
@@ -88,7 +98,7 @@ class Crew:
                 done = self._wait()
                 actor, item = self._busy.pop(done)
                 try:
-                    result = self._result(done, item)
+                    result = result_of(done, item)
                 except LOSSES as error:
                     self._replace(actor, item, error, waiting)
                     continue
@@ -118,33 +128,34 @@ class Crew:
             done, _ = ray.wait(list(self._busy), num_returns=1)
         return done[0]
 
-    def _result(self, done: Any, item: Any) -> Any:
-        try:
-            return ray.get(done)
-        except RayTaskError as error:
-            if isinstance(error.cause, LOSSES):
-                raise error.cause from error
-            if isinstance(error.cause, MemoryError):
-                raise out_of_memory(item) from error
-            if isinstance(error.cause, ImportError):
-                raise _missing(str(error.cause)) from error
-            raise error.cause from error
-
     def _replace(self, actor: Any, item: Any, error: Exception, waiting: deque[Any]) -> None:
         """Another worker for a lost one; its item is done again, unless it costs too many."""
         ray.kill(actor)
         if item is None and (missing := MISSING.search(str(error))):
             raise _missing(missing[0]) from error
-        self._losses[item] += 1
-        if self._losses[item] < ATTEMPTS:
+        name = None if item is None else str(item)
+        self._losses[name] += 1
+        if self._losses[name] < ATTEMPTS:
             logger.warning("A worker was lost%s.", f"; {item} is done again" if item is not None else "")
             if item is not None:
                 waiting.appendleft(item)
         else:
-            self._given_up.append(_sentence(item, error))
+            self._given_up.append(loss(item, error))
             if item is None or not self._done:
                 raise self._given_up[-1] from error
         self._hire()
+
+
+def result_of(done: Any, item: Any) -> Any:
+    """What a worker returned; what it raised is raised as it was there."""
+    try:
+        return ray.get(done)
+    except RayTaskError as error:
+        if isinstance(error.cause, MemoryError):
+            raise out_of_memory(item) from error
+        if isinstance(error.cause, ImportError):
+            raise _missing(str(error.cause)) from error
+        raise error.cause from error
 
 
 def _missing(what: str) -> KenMeSHError:
@@ -156,13 +167,14 @@ def _missing(what: str) -> KenMeSHError:
 
 def out_of_memory(item: Any) -> KenMeSHError:
     """What to do where a worker had too little memory."""
-    where = f" on {item}" if item is not None else " as it loaded the model"
+    where = f" on {item}" if item is not None else " as it started"
     return KenMeSHError(
         f"A worker ran out of memory{where}. Use fewer --workers, or nodes with more memory. {GOING_ON}"
     )
 
 
-def _sentence(item: Any, error: Exception) -> KenMeSHError:
+def loss(item: Any, error: Exception) -> KenMeSHError:
+    """What is said of an item that cost too many workers."""
     # The first is told of a worker at work, the second of one that has not begun.
     if isinstance(error, OutOfMemoryError) or "running low on memory" in str(error):
         return out_of_memory(item)

@@ -1,5 +1,6 @@
 """Files that lie anywhere fsspec reaches: on a disk, or at s3://, gs://, hf:// and the like."""
 
+import socket
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -107,6 +108,14 @@ def _input_file(path: str) -> InputFile:
         known = system.info(system._strip_protocol(path))
     mark = next((known[name] for name in MARKS if known.get(name)), "")
     return InputFile(path, int(known.get("size") or 0), str(mark))
+
+
+def unseen(path: str) -> KenMeSHError:
+    """What is said of a local path that is not there on some node."""
+    return KenMeSHError(
+        f"{path} is not to be seen on the node {socket.gethostname()}: give a folder that all nodes share, "
+        "or an address such as s3://bucket/folder."
+    )
 
 
 @contextmanager

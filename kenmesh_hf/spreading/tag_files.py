@@ -1,7 +1,6 @@
 """`kenmesh tag --engine ray`: files to files of tags, each whole or not there, with a manifest of all."""
 
 import os
-import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -11,7 +10,7 @@ from typing import Any
 from tqdm import tqdm
 
 from .._version import __version__
-from ..errors import InputError, KenMeSHError
+from ..errors import InputError
 from ..modeling.checksums_kenmesh import sha256_of
 from ..options import RayOptions
 from ..reading import ReadReport, read_articles
@@ -20,7 +19,7 @@ from .cluster import connected
 from .crew import Crew
 from .manifest import RECORDS_FOLDER, Manifest, Piece, Record, write_record
 from .parcel import Parcel
-from .places import absolute, fetched, find_inputs, is_remote, reached, sweep, whole
+from .places import absolute, fetched, find_inputs, is_remote, reached, sweep, unseen, whole
 from .tag_tables import write_parquet
 
 FORMATS = ("jsonl", "parquet")
@@ -50,7 +49,7 @@ class FileTagger:
 
     def __init__(self, parcel: Parcel, job: FileJob):
         if not is_remote(job.out) and not Path(job.out).is_dir():
-            raise _unseen(job.out)
+            raise unseen(job.out)
         self.job, self.options = job, parcel.options
         self.tagger = parcel.load()
 
@@ -58,7 +57,7 @@ class FileTagger:
         """Tags a file and writes its output, then its record, which it gives."""
         job, path = self.job, piece.input.path
         if not is_remote(path) and not os.path.exists(path):
-            raise _unseen(path)
+            raise unseen(path)
         report = ReadReport()
         with fetched(path) as local:
             digest = sha256_of(local) if os.access(local, os.R_OK) else None
@@ -93,13 +92,6 @@ class FileTagger:
             return
         with open(target, "w", encoding="utf-8", newline="\n") as file:
             file.writelines(WRITERS["jsonl"](results))
-
-
-def _unseen(path: str) -> KenMeSHError:
-    return KenMeSHError(
-        f"{path} is not to be seen on the node {socket.gethostname()}: give a folder that all nodes share, "
-        "or an address such as s3://bucket/folder."
-    )
 
 
 def tag_files_on_ray(

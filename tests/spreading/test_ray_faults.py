@@ -226,7 +226,7 @@ def test_a_worker_out_of_memory_is_a_sentence(monkeypatch):
     )
     try:
         # Other programs of the machine may take the memory before the worker can.
-        with pytest.raises(KenMeSHError, match="ran out of memory (on large.xml|as it loaded).*--workers"):
+        with pytest.raises(KenMeSHError, match="ran out of memory (on large.xml|as it started).*--workers"):
             list(Crew(start, RayOptions(workers=1)).work(["large.xml"]))
     finally:
         ray.shutdown()
