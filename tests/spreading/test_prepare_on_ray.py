@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from patience import wait_until
+from patience import PATIENCE, wait_until
 from process_tree import wait_for_worker
 
 from kenmesh_hf.commands import main
