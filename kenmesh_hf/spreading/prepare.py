@@ -36,8 +36,10 @@ class RayEngine(Engine):
 
     def once(self, work: Callable[[], Any]) -> Any:
         """The result of work on one node that has what was asked for."""
-        memory = int((self.options.build_memory or 0) * 1e9)
-        remote: Any = ray.remote(num_cpus=self.options.build_cpus, memory=memory or None)(_once)
+        asked: dict[str, Any] = {"num_cpus": self.options.build_cpus}
+        if self.options.build_memory:
+            asked["memory"] = int(self.options.build_memory * 1e9)
+        remote: Any = ray.remote(**asked)(_once)
         try:
             return result_of(remote.remote(self.start, work), "what is built once")
         except LOSSES as error:

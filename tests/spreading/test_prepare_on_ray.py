@@ -52,7 +52,8 @@ def test_the_same_files_though_a_worker_and_the_driver_are_killed(tiny_sources, 
         assert job.returncode == 0, said
         return printed
 
-    alone, out = tmp_path / "alone", tmp_path / "data"
+    # The card of a dataset names its folder.
+    alone, out = tmp_path / "alone" / "data", tmp_path / "spread" / "data"
     finish(start(*command(tiny_sources, alone)[: -len(ENGINE)]))
     job = start(*command(tiny_sources, out))
     os.kill(wait_for_worker(job.pid), signal.SIGKILL)
