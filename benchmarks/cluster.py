@@ -8,7 +8,7 @@ time, which other programs touch less: there 2.0 means that two workers do not s
 `identical` tells whether all give the same descriptors, `score_difference` by how much scores differ at most.
 For `lost` a worker is killed in the middle, and the articles are counted that are then missing or there
 twice. `peak_driver_mb` is the driver's memory, `driver_growth_mb` what twenty times as many files add to it,
-`workers_mb` what two workers hold together.
+`workers_mb` what the workers hold together.
 
     python benchmarks/cluster.py [--articles 2400] [--files 8] [--repeats 3]
 """
@@ -242,7 +242,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         "cpu_overhead": round(one["cpu"] / none["cpu"], 3),
         "score_difference": max(apart for _, apart in compared),
         "driver_growth_mb": round(memory["many"] - memory["few"], 1),
-        "workers_mb": round(two["workers_mb"]),
+        "workers_mb": {name: round(row["workers_mb"]) for name, row in best.items() if "workers_mb" in row},
         "seconds": {name: round(row["clock"], 2) for name, row in best.items()},
         "load_before": round(load, 1),
     }
