@@ -2,6 +2,7 @@
 
 import logging
 import os
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -36,7 +37,8 @@ def _start(options: RayOptions) -> None:
     quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
     try:
         if options.address:
-            ray.init(address=options.address, **quiet)
+            with warnings.catch_warnings(action="ignore"):
+                ray.init(address=options.address, **quiet)
             return
         ray.init(
             address="local",

@@ -105,7 +105,10 @@ class Crew:
                 if waiting:
                     following = waiting.popleft()
                     self._busy[actor.run.remote(following)] = actor, following
-                if item is not None:
+                if item is None:
+                    # It started, so whatever ended others as they did is over.
+                    self._losses[None] = 0
+                else:
                     self._done += 1
                     yield item, result
         finally:

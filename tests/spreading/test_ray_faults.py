@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -143,6 +144,38 @@ def test_the_driver_killed(cluster, own, inputs, tiny_model, alone, tmp_path):
     finish(start(inputs, tiny_model, tmp_path, "--workers", "2", *where, "--resume"))
     assert_complete(tmp_path, alone)
     assert before == {name: (tmp_path / name).stat().st_mtime_ns for name in before}
+
+
+def test_from_a_machine_outside_the_cluster(cluster, inputs, tiny_model, alone, tmp_path):
+    """Through Ray's client, as from a laptop: the model is sent, a killed worker replaced."""
+    node = cluster.add_node(num_cpus=2)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    gate = [sys.executable, "-m", "ray.util.client.server", "--address", cluster.address]
+    server = subprocess.Popen([*gate, "--host", "127.0.0.1", "--port", str(port)], env=ENVIRONMENT)
+    try:
+        wait_until(lambda: _listens(port), "the client server")
+        job = start(inputs, tiny_model, tmp_path, "--address", f"ray://127.0.0.1:{port}", "--workers", "2")
+        os.kill(wait_until(lambda: working(raylet_of(node)), "work on the node")[0], signal.SIGKILL)
+        finish(job)
+    finally:
+        server.kill()
+        server.wait()
+    assert_complete(tmp_path, alone)
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_an_address_where_nobody_answers(inputs, tiny_model, tmp_path):
+    job = start(inputs, tiny_model, tmp_path, "--address", "ray://127.0.0.1:1")
+    _, said = job.communicate(timeout=PATIENCE)
+    assert job.returncode == 1
+    assert said.startswith("kenmesh: error: kenmesh cannot connect to the Ray cluster at ray://127.0.0.1:1")
+    assert "Traceback" not in said
 
 
 @pytest.fixture
