@@ -12,7 +12,13 @@ from ..modeling.pipeline_kenmesh import batches
 from ..tagging import Tagged
 
 QUALIFIER = pa.struct(
-    [("ui", pa.string()), ("name", pa.string()), ("major", pa.bool_()), ("score", pa.float64())]
+    [
+        ("ui", pa.string()),
+        ("name", pa.string()),
+        ("major", pa.bool_()),
+        ("score", pa.float64()),
+        ("evidence", pa.string()),
+    ]
 )
 TAG = pa.struct(
     [
@@ -37,9 +43,14 @@ def tag_column(tags_of_articles: Iterable[Sequence[Mapping[str, Any]]]) -> pa.Ar
     return pa.array(rows, SCHEMA.field("tags").type)
 
 
-def _as_told(tag: Mapping[str, Any]) -> dict[str, Any]:
-    evidence = tag.get("evidence")
-    return {**tag, "evidence": None if evidence is None else json.dumps(evidence, ensure_ascii=False)}
+def _as_told(part: Mapping[str, Any]) -> dict[str, Any]:
+    """A tag or a qualifier of one with its evidence as text."""
+    told = dict(part)
+    if part.get("evidence") is not None:
+        told["evidence"] = json.dumps(part["evidence"], ensure_ascii=False)
+    if part.get("qualifiers") is not None:
+        told["qualifiers"] = [_as_told(qualifier) for qualifier in part["qualifiers"]]
+    return told
 
 
 def write_parquet(results: Iterable[Tagged], path: Path) -> None:
