@@ -91,15 +91,32 @@ class Tally(NamedTuple):
         size: int,
     ) -> "Tally":
         """Counts headings of articles, each with a weight."""
-        majors = weights * table.majors_known(articles)
+        return cls.of_each(table, slots, headings, articles, [weights], size)[0]
+
+    @classmethod
+    def of_each(
+        cls,
+        table: HeadingTable,
+        slots: np.ndarray,
+        headings: np.ndarray,
+        articles: np.ndarray,
+        weights: Sequence[np.ndarray],
+        size: int,
+    ) -> list["Tally"]:
+        """The same headings counted several times, with other weights each time."""
+        majors, known = table.majors_known(articles), table.qualifiers_known(articles)
+        major = majors & table.major[headings]
         places, heading = table.entries(headings)
         cells = slots[heading].astype(np.int64) * SIZE + table.qualifiers[places]
-        return cls(
-            np.bincount(slots, majors, size),
-            np.bincount(slots, majors * table.major[headings], size),
-            np.bincount(slots, weights * table.qualifiers_known(articles), size),
-            np.bincount(cells, weights[heading], size * SIZE).reshape(size, SIZE),
-        )
+        return [
+            cls(
+                np.bincount(slots, weight * majors, size),
+                np.bincount(slots, weight * major, size),
+                np.bincount(slots, weight * known, size),
+                np.bincount(cells, weight[heading], size * SIZE).reshape(size, SIZE),
+            )
+            for weight in weights
+        ]
 
     def at(self, slots: np.ndarray) -> "Tally":
         """The counts of some slots."""
@@ -277,7 +294,7 @@ class HeadingCounts:
         slot, heading, article, weight = slot[order], heading[order], article[order], weight[order]
         place = np.arange(len(slot)) - np.searchsorted(slot, slot)
         chosen = (weight, weight * self.recent[article], *(weight * (place < first) for first in FIRST))
-        return [Tally.of(self.table, slot, heading, article, part, len(tags.labels)) for part in chosen]
+        return Tally.of_each(self.table, slot, heading, article, chosen, len(tags.labels))
 
     def _carriers(self, found: Findings, slots: np.ndarray) -> tuple[np.ndarray, ...]:
         """Tag, heading, article and weight of each neighbour's heading that is a tag, nearest first."""
