@@ -32,7 +32,7 @@ WORDS = 42_000
 # Weak spots are told of groups with so many gold labels, and so many of each kind.
 LEAST_GOLD, WEAKEST = 40, 3
 # Weights of each model that was fitted without a part of the training articles which go with the checkpoint.
-PART_WEIGHTS = 300_000
+PART_WEIGHTS = 250_000
 
 
 def wheel_file(name: str) -> str:
@@ -60,7 +60,7 @@ def build(mesh: str, articles: list[str], headings: list[str], validation: str, 
             num_proc=2,
         )
     )
-    options = options_for("small", since=RECENT)
+    options = options_for("small", since=RECENT, average=0.999)
     if not (model / WEIGHTS).exists():
         train(options, data, model, resume=True)
     shrink(model, out)
