@@ -35,6 +35,7 @@ class Desk:
         prepare(self.path)
         self._idle: list[sqlite3.Connection] = []
         self._turn = threading.Lock()
+        self._closed = False
         self._writer = connect(self.path)
 
     @contextmanager
@@ -50,6 +51,8 @@ class Desk:
         finally:
             connection.rollback()
             self._idle.append(connection)
+            if self._closed:
+                self._close_idle()
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
@@ -69,16 +72,27 @@ class Desk:
         if target.exists():
             raise InputError(f"{target} is already there; give a new name for the backup.")
         try:
-            with closing(connect(target)) as copy:
+            with self._turn, closing(connect(target)) as copy:
                 self._writer.backup(copy)
         except sqlite3.Error as error:
             raise InputError(f"{target} cannot be written: {error}.") from error
 
     def close(self) -> None:
-        """Ends all connections; what was written stays."""
-        for connection in [*self._idle, self._writer]:
-            connection.close()
-        self._idle.clear()
+        """Ends all connections; what was written stays.
+
+        One that another thread is using is ended when it is done: SQLite may crash otherwise.
+        """
+        self._closed = True
+        with self._turn:
+            self._writer.close()
+        self._close_idle()
+
+    def _close_idle(self) -> None:
+        while self._idle:
+            try:
+                self._idle.pop().close()
+            except IndexError:  # another thread was faster
+                return
 
 
 def tick(connection: sqlite3.Connection) -> int:
