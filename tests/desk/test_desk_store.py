@@ -3,9 +3,11 @@
 import sqlite3
 import subprocess
 import sys
+import threading
 from contextlib import closing
 
 import pytest
+from patience import PATIENCE
 
 from kenmesh_hf.desk import (
     Desk,
@@ -68,6 +70,37 @@ def test_a_collection_is_kept_as_it_was_opened(desk, tmp_path):
         assert found == article and show_article(again, first)["headings_in_file"][0]["name"] == "Zinc"
     assert collection["id"] == number and collection["opened_by"] == "Ana"
     assert (collection["articles"], collection["tagged"], collection["todo"]) == (1, 0, 1)
+
+
+def test_closing_waits_for_who_is_writing(desk, tmp_path):
+    begun, go_on = threading.Event(), threading.Event()
+
+    def write():
+        with desk.writing() as connection:
+            begun.set()
+            go_on.wait(PATIENCE)
+            connection.execute("UPDATE clock SET now = 77")
+
+    writer, closer = threading.Thread(target=write), threading.Thread(target=desk.close)
+    writer.start()
+    assert begun.wait(PATIENCE)
+    closer.start()
+    closer.join(0.2)
+    waited = closer.is_alive()
+    go_on.set()
+    for thread in (writer, closer):
+        thread.join(PATIENCE)
+    assert waited
+    with closing(Desk(tmp_path / "review.sqlite", new=False)) as again, again.reading() as connection:
+        assert connection.execute("SELECT now FROM clock").fetchone()[0] == 77
+
+
+def test_a_connection_in_use_outlives_the_desk_and_is_ended_after_it(desk):
+    with desk.reading() as connection:
+        desk.close()
+        assert connection.execute("SELECT now FROM clock").fetchone()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("SELECT now FROM clock")
 
 
 def test_an_empty_collection_is_refused_and_leaves_nothing(desk):
