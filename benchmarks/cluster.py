@@ -1,8 +1,9 @@
 """Tagging on Ray with one and two workers of this machine, beside one process without Ray.
 
-Pieces of a real PubMed file are tagged, a thread a worker. The clock runs from when all workers have loaded
-the model to when the last file is written; rounds take turns, and the best of each counts, since other
-programs of the machine can only make one slower. `scaling` is one worker's time over that of two, `overhead`
+Pieces of a real PubMed file are tagged. Every worker, and the process without Ray, is held to a core of its
+own: that is what a worker is given, and one that could would prepare its next articles on a second core. The
+clock runs from when all workers have loaded the model to when the last file is written; rounds take turns, and
+the best of each counts, since other programs of the machine can only make one slower. `scaling` is one worker's time over that of two, `overhead`
 one worker's over that of a process without Ray; `cpu_scaling` and `cpu_overhead` are the same by processor
 time, which other programs touch less: there 2.0 means that two workers do not slow each other down.
 `identical` tells whether all give the same descriptors, `score_difference` by how much scores differ at most.
@@ -75,6 +76,7 @@ def without_ray(inputs: list[Path], out: Path, model: str) -> dict[str, float]:
     """Seconds of one process: of the clock and of the processor."""
     options = LoadedOptions(model)
     options.load()
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     clock, cpu = time.time(), time.process_time()
     tag_files(inputs, out / "tags.jsonl", options, progress=False)
     return {"clock": time.time() - clock, "cpu": time.process_time() - cpu}
@@ -88,6 +90,8 @@ def punctual(parcel: Parcel, job: FileJob, ready: Path, workers: int) -> Callabl
         (ready / str(os.getpid())).touch()
         while len(list(ready.iterdir())) < workers:
             time.sleep(0.005)
+        cores, all_of_us = sorted(os.sched_getaffinity(0)), sorted(int(path.name) for path in ready.iterdir())
+        os.sched_setaffinity(0, {cores[all_of_us.index(os.getpid()) % len(cores)]})
 
         def work(piece: Any) -> dict[str, Any]:
             began, cpu = time.time(), time.process_time()
