@@ -2,10 +2,12 @@
 
 Pieces of a real PubMed file are tagged. Every worker, and the process without Ray, is held to a core of its
 own: that is what a worker is given, and one that could would prepare its next articles on a second core. The
-clock runs from when all workers have loaded the model to when the last file is written; rounds take turns, and
-the best of each counts, since other programs of the machine can only make one slower. `scaling` is one worker's time over that of two, `overhead`
-one worker's over that of a process without Ray; `cpu_scaling` and `cpu_overhead` are the same by processor
-time, which other programs touch less: there 2.0 means that two workers do not slow each other down.
+clock runs from when all have loaded the model to when the last file is written; rounds take turns, and the
+best of each counts, since other programs of the machine can only make one slower. `scaling` is one worker's
+time over that of two, `overhead` one worker's over that of a process without Ray; `cpu_scaling` and
+`cpu_overhead` are the same by processor time, which other programs touch less: there 2.0 means that two
+workers do not slow each other down. `ceiling` is what two processes without Ray gain that share the files and
+know nothing of each other: below 2.0 the machine's cores slow each other down, whoever uses them.
 `identical` tells whether all give the same descriptors, `score_difference` by how much scores differ at most.
 For `lost` a worker is killed in the middle, and the articles are counted that are then missing or there
 twice. `peak_driver_mb` is the driver's memory, `driver_growth_mb` what twenty times as many files add to it,
@@ -16,6 +18,7 @@ twice. `peak_driver_mb` is the driver's memory, `driver_growth_mb` what twenty t
 
 import gzip
 import json
+import multiprocessing
 import os
 import re
 import signal
@@ -25,6 +28,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -72,14 +76,43 @@ class LoadedOptions(TagOptions):
         return self.tagger
 
 
-def without_ray(inputs: list[Path], out: Path, model: str) -> dict[str, float]:
-    """Seconds of one process: of the clock and of the processor."""
+def begin_together(ready: Path, workers: int) -> None:
+    """Waits until so many processes are here, and holds each of them to a core of its own."""
+    (ready / str(os.getpid())).touch()
+    while len(list(ready.iterdir())) < workers:
+        time.sleep(0.005)
+    cores, all_of_us = sorted(os.sched_getaffinity(0)), sorted(int(path.name) for path in ready.iterdir())
+    os.sched_setaffinity(0, {cores[all_of_us.index(os.getpid()) % len(cores)]})
+
+
+def tag_alone(inputs: list[Path], out: Path, model: str, ready: Path, workers: int) -> dict[str, float]:
+    """Tags files without Ray; when it worked, and seconds of the processor."""
     options = LoadedOptions(model)
     options.load()
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    clock, cpu = time.time(), time.process_time()
-    tag_files(inputs, out / "tags.jsonl", options, progress=False)
-    return {"clock": time.time() - clock, "cpu": time.process_time() - cpu}
+    begin_together(ready, workers)
+    began, cpu = time.time(), time.process_time()
+    tag_files(inputs, out, options, progress=False)
+    return {"began": began, "ended": time.time(), "cpu": time.process_time() - cpu}
+
+
+def without_ray(inputs: list[Path], out: Path, model: str, processes: int) -> dict[str, float]:
+    """Seconds of so many processes that share the files: of the clock and of the processor."""
+    ready, spawn = Path(tempfile.mkdtemp(dir=out.parent)), multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(processes, spawn) as pool:
+        jobs = [
+            pool.submit(
+                tag_alone, inputs[number::processes], out / f"{number}.jsonl", model, ready, processes
+            )
+            for number in range(processes)
+        ]
+        records = [job.result() for job in jobs]
+    return seconds_of(records)
+
+
+def seconds_of(records: Sequence[dict[str, Any]]) -> dict[str, float]:
+    """From the first beginning to the last end, and what all used of the processor."""
+    clock = max(record["ended"] for record in records) - min(record["began"] for record in records)
+    return {"clock": clock, "cpu": sum(record["cpu"] for record in records)}
 
 
 def punctual(parcel: Parcel, job: FileJob, ready: Path, workers: int) -> Callable[[], Callable]:
@@ -87,11 +120,7 @@ def punctual(parcel: Parcel, job: FileJob, ready: Path, workers: int) -> Callabl
 
     def start() -> Callable:
         tagger = FileTagger(parcel, job)
-        (ready / str(os.getpid())).touch()
-        while len(list(ready.iterdir())) < workers:
-            time.sleep(0.005)
-        cores, all_of_us = sorted(os.sched_getaffinity(0)), sorted(int(path.name) for path in ready.iterdir())
-        os.sched_setaffinity(0, {cores[all_of_us.index(os.getpid()) % len(cores)]})
+        begin_together(ready, workers)
 
         def work(piece: Any) -> dict[str, Any]:
             began, cpu = time.time(), time.process_time()
@@ -114,11 +143,7 @@ def with_ray(inputs: list[Path], out: Path, model: str, workers: int) -> dict[st
         for _, record in Crew(punctual(parcel.send(), job, ready, workers), options).work(pieces):
             records.append(record)
             held = max(held, memory_of(working(os.getpid())))
-    return {
-        "clock": max(record["ended"] for record in records) - min(record["began"] for record in records),
-        "cpu": sum(record["cpu"] for record in records),
-        "workers_mb": held / 2**20,
-    }
+    return seconds_of(records) | {"workers_mb": held / 2**20}
 
 
 def working(root: int) -> list[int]:
@@ -189,7 +214,8 @@ def driver_memory(inputs: list[Path], out: Path, model: str) -> float:
 def measure_rounds(inputs: list[Path], folder: Path, args: Any) -> dict[str, dict[str, float]]:
     """The best clock and processor seconds of each way; their outputs stay in folders of their names."""
     ways: dict[str, Callable[..., dict[str, float]]] = {
-        "no Ray": without_ray,
+        "no Ray": partial(without_ray, processes=1),
+        "2 processes": partial(without_ray, processes=2),
         "1 worker": partial(with_ray, workers=1),
         "2 workers": partial(with_ray, workers=2),
     }
@@ -234,7 +260,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             for name, row in best.items()
         }
     )
-    one, two, none = best["1 worker"], best["2 workers"], best["no Ray"]
+    one, two, none, twice = (best[name] for name in ("1 worker", "2 workers", "no Ray", "2 processes"))
     result = {
         "benchmark": "cluster",
         "scaling": round(one["clock"] / two["clock"], 2),
@@ -242,6 +268,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         "identical": all(same for same, _ in compared),
         "lost": lost,
         "peak_driver_mb": round(memory["all"]),
+        "ceiling": round(none["clock"] / twice["clock"], 2),
         "cpu_scaling": round(2 * one["cpu"] / two["cpu"], 2),
         "cpu_overhead": round(one["cpu"] / none["cpu"], 3),
         "score_difference": max(apart for _, apart in compared),

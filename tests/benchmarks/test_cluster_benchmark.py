@@ -10,7 +10,7 @@ from places import DATA
 
 from kenmesh_hf.reading import read_articles
 
-KEYS = {"scaling", "overhead", "identical", "lost", "peak_driver_mb"}
+KEYS = {"scaling", "overhead", "identical", "lost", "peak_driver_mb", "ceiling"}
 
 
 @pytest.fixture
@@ -53,4 +53,5 @@ def test_prints_every_figure_as_a_json_line_last(
     result = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert KEYS <= set(result)
     assert result["identical"] is True and result["lost"] == 0
-    assert result["scaling"] > 0 and result["overhead"] > 0 and result["peak_driver_mb"] > 100
+    assert result["scaling"] > 0 and result["overhead"] > 0 and result["ceiling"] > 0
+    assert result["peak_driver_mb"] > 100
