@@ -3,9 +3,11 @@
 Trains as `kenmesh train` does and after each epoch scores training and validation articles three times: with
 the whole model, with the network alone (biLSTM, convolutions, label graph), and with the evidence alone. Each
 has the threshold that is best for it there. Training articles are scored as the network has seen them, so the
-distance between the two curves is what it knows by heart.
+distance between the two curves is what it knows by heart. With `--share` it learns from a part of the
+articles, all of which stay in the index: what more of them give.
 
     python benchmarks/learning_curves.py --data DATASET --plot curves.png [--preset small] [--set epochs=4]
+        [--share 0.5]
 """
 
 import argparse
@@ -16,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from networks import gold_of, score_rows
 from transformers import TrainerCallback
@@ -23,7 +26,7 @@ from transformers import TrainerCallback
 from kenmesh_hf.evaluating import best_threshold, score_predictions
 from kenmesh_hf.modeling.modeling_kenmesh import KenMeSHForMeSHIndexing
 from kenmesh_hf.options import PRESETS, options_for
-from kenmesh_hf.preparing import load_prepared
+from kenmesh_hf.preparing import RowStream, load_prepared
 from kenmesh_hf.showing import plot_curves, table_lines
 from kenmesh_hf.training import build_trainer, start_network, training_arguments, training_rows
 
@@ -76,14 +79,15 @@ class Curves(TrainerCallback):
         model.train()
 
 
-def measure(data: Path, preset: str, changes: dict[str, Any], articles: int) -> list[dict[str, Any]]:
-    """Trains on a prepared dataset and gives the figures of each epoch."""
+def measure(
+    data: Path, preset: str, changes: dict[str, Any], articles: int, share: float = 1.0
+) -> list[dict[str, Any]]:
+    """Trains on a share of a prepared dataset and gives the figures of each epoch."""
     options = options_for(preset, **({"patience": 1000} | changes))
-    prepared = load_prepared(data)
-    rows = training_rows(prepared, options)
+    prepared, draw = load_prepared(data), np.random.default_rng(options.seed)
+    rows = training_rows(prepared, options).where(["length"], lambda table: draw.random(len(table)) < share)
     model = start_network(prepared, rows, options)
-    known = training_rows(prepared, options)
-    known.columns = (*known.columns, "unknown_labels")
+    known = RowStream(rows.groups, rows.batch_size, rows.seed, (*rows.columns, "unknown_labels"))
     curves = Curves(
         {
             "train": list(known.sample(articles, options.seed)),
@@ -107,16 +111,23 @@ def main(argv: Sequence[str] | None = None) -> None:
         "--set", nargs="*", default=[], metavar="NAME=VALUE", help="training options to change, as JSON"
     )
     parser.add_argument("--articles", type=int, default=1500, help="articles of each split that are scored")
+    parser.add_argument(
+        "--share", type=float, default=1.0, help="share of the articles that it learns from, drawn by seed"
+    )
     parser.add_argument("--plot", type=Path, help="picture of the curves")
     arguments = parser.parse_args(argv)
     pairs = (change.partition("=") for change in arguments.set)
     changes = {name: json.loads(value) for name, _, value in pairs}
-    points = measure(arguments.data, arguments.preset, changes, arguments.articles)
+    points = measure(arguments.data, arguments.preset, changes, arguments.articles, arguments.share)
     print("", *table_lines(points, tuple(points[0])), sep="\n")
     if arguments.plot:
         lines = {name: [point[name] for point in points] for name in points[0] if name != "epoch"}
         plot_curves(arguments.plot, lines, title="What each part learns", x_label="epoch", y_label="MiF")
-    print(json.dumps({"benchmark": "learning_curves", "options": changes, "points": points}))
+    print(
+        json.dumps(
+            {"benchmark": "learning_curves", "options": changes, "share": arguments.share, "points": points}
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import json
 
 import learning_curves
+import pytest
 import torch
 from kenmesh_networks import EVIDENCE_ON, build_batch, build_network, score
 
@@ -45,3 +46,18 @@ def test_a_model_without_evidence_has_one_part(tiny_prepared, capsys):
     )
     [point] = json.loads(capsys.readouterr().out.splitlines()[-1])["points"]
     assert point.keys() == {"epoch", "train_network", "validation_network"}
+
+
+def test_a_share_of_the_articles_is_learned_from(tiny_prepared, monkeypatch):
+    seen = []
+
+    def stop(model, processor, rows, *others):
+        seen.append(len(rows))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(learning_curves, "build_trainer", stop)
+    for share in ("1", "0.5"):
+        with pytest.raises(KeyboardInterrupt):
+            learning_curves.main(["--data", str(tiny_prepared), "--share", share])
+    whole, part = seen
+    assert 0 < part < whole
