@@ -71,6 +71,7 @@ def test_figures_are_those_counted_by_hand(desk):
     assert (report["precision"], report["recall"], report["f1"]) == (0.5, 0.5, 0.5)
     assert report["struck"] == [{"ui": IRON[0], "name": "Iron", "articles": 2, "of": 2}]
     assert [(row["name"], row["articles"]) for row in report["added"]] == [(LEAD[1], 1), ("Other", 1)]
+    assert "favours the model that proposed" in report["note"]
     assert report["people"] == {"Ana": 7, "Ben": 1} and report["models"] == {"model-1": 3}
     # Said to be major twice, decided so once; the qualifier was taken away once.
     assert (report["major"]["precision"], report["major"]["recall"]) == (0.5, 1.0)
@@ -90,6 +91,7 @@ def test_an_empty_desk_has_a_report_too(tmp_path):
 def test_the_page_is_whole_and_shows_every_figure(desk):
     page = render_report(score_agreement(desk), ["/style.css"])
     assert "<style" not in page and "<script" not in page and ' style="' not in page
+    assert "favours the model that proposed" in page
     assert "0.500" in page and "Lead &lt;&amp;&gt;" in page and "<&>" not in page
     plots = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
     assert len(plots) == 4
@@ -105,6 +107,7 @@ def run(*arguments, capsys):
 
 def test_commands_report_export_and_back_up(desk, tmp_path, capsys):
     code, told = run("report", desk.path, "--out", tmp_path / "agreement.html", capsys=capsys)
+    assert "favours the model that proposed" in told.out
     assert code == 0 and "precision 0.500" in told.out and "struck most: Iron 2" in told.out
     assert "</svg>" in (tmp_path / "agreement.html").read_text(encoding="utf-8")
     code, told = run("report", desk.path, "--json", "--collection", "export.ris", capsys=capsys)
