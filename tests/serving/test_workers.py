@@ -81,10 +81,10 @@ def test_tags_survive_a_killed_process_and_the_stop_is_clean(server, tiny_tagger
 def test_a_desk_is_tagged_in_all_processes_and_survives_the_loss_of_one(server, tiny_tagger):
     process, address = server
     expected = [{tag["ui"] for tag in tags} for tags in tiny_tagger(ROWS)]
-    rows = "\n".join(json.dumps(row) for row in ROWS * 40)
+    rows = "\n".join(json.dumps(row) for row in ROWS * 10)
     where = {"who": "Ana", "name": "many.jsonl"}
     opened = httpx.post(f"{address}/desk/collections", params=where, content=rows, timeout=PATIENCE)
-    assert opened.json()["articles"] == 40 * len(ROWS)
+    assert opened.json()["articles"] == 10 * len(ROWS)
     os.kill(taggers(process.pid)[0], signal.SIGKILL)
 
     def tagged() -> bool:
@@ -92,7 +92,7 @@ def test_a_desk_is_tagged_in_all_processes_and_survives_the_loss_of_one(server, 
         return counts["tagged"] == counts["articles"]
 
     wait_until(tagged, "the tags of every article")
-    for number in range(1, 40 * len(ROWS) + 1):
+    for number in range(1, 10 * len(ROWS) + 1):
         shown = httpx.get(f"{address}/desk/articles/{number}", timeout=PATIENCE).json()
         assert shown["problem"] is None
         proposed = {tag["ui"] for tag in shown["tags"] if tag["proposed"]}
