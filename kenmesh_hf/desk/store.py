@@ -36,9 +36,7 @@ def _told(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        advice = _ADVICE.get(
-            code, "What was decided before is still in it; go on with a backup if this stays"
-        )
+        advice = _ADVICE.get(code, "If this stays, go on with a backup")
         raise DeskFailed(f"The desk {path} cannot be used: {error}. {advice}.") from error
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from .._version import __version__
+from ..desk import Desk
 from ..errors import DependencyError, InputError
 from ..files import BUNDLED_CHECKPOINT
 from ..reading import Article
@@ -214,6 +215,9 @@ def serve(
         workers: Processes that tag, each with the model; queue and limits are those of one server.
         **loading: `revision`, `token` and other options of `kenmesh_hf.load`.
     """
+    if desk:
+        # What is wrong with it is told at once, not after the model is loaded.
+        Desk(desk).close()
     tagger = model if callable(model) else _load(model, workers, loading)
     settings = desk_settings(desk, model, host, **loading) if desk else None
     app = create_app(tagger, limits=limits, desk=settings)
