@@ -198,7 +198,7 @@ def test_a_long_list_stays_where_it_is_while_much_changes(ana, server, tmp_path)
             body = {"key": f"Ben skips {number}", "who": "Ben", "version": 0, "action": "skip"}
             assert client.post(f"{address}/{number}/decisions", json=body).status_code == 200
     ana.driver.execute_cdp_cmd("Network.setBlockedURLs", {"urls": []})
-    wait_until(lambda: ana.text("#row-3 .row-state") == "skipped")
+    wait_until(lambda: ana.texts("#row-3 .row-state") == ["skipped"])
     assert len(ana.all(".row-button")) == 200
     ana.press("n")
     ana.shows("Heparin, part 150")

@@ -248,7 +248,10 @@ async function refresh(changed) {
   const news = now.version !== desk.shown.version;
   if (!news && Boolean(desk.shown.model) === now.tagged) return;
   const before = desk.shown;
-  show(await getArticle(now.id));
+  const article = await getArticle(now.id);
+  // Whoever went on, or decided, meanwhile must not be taken back.
+  if (desk.shown?.id !== article.id || desk.shown.version > article.version || !desk.saving.idle) return;
+  show(article);
   const made = [desk.shown, ...desk.shown.tags].map(({ decided }) => decided).filter(Boolean);
   const last = made.sort((a, b) => (a.at < b.at ? 1 : -1))[0];
   if (news && before.id === now.id) tell(`${last?.who ?? "Somebody"} changed this article.`);
