@@ -87,6 +87,11 @@ class BrowserPage:
     def focused(self) -> str:
         return self.run("return document.activeElement.id")
 
+    def prefer(self, scheme: str) -> None:
+        """Light or dark colours, as the person's system is set; "" for no wish."""
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
     def breaches(self) -> list[str]:
         """What axe-core finds against accessibility, as sentences."""
         if not AXE.exists():

@@ -99,14 +99,22 @@ def _backup(desk, arguments: argparse.Namespace) -> int:  # type: ignore[no-unty
 
 def _open(desk, arguments: argparse.Namespace) -> int:  # type: ignore[no-untyped-def]
     from ..desk import open_collection
+    from ..errors import InputError
     from ..reading import ReadReport, read_articles
 
     total = ReadReport()
+    # Before the first is on the desk, since giving the same line again would put it there twice.
+    for path in arguments.files:
+        if str(path) != "-" and not path.exists():
+            raise InputError(f"{path} does not exist, so nothing was put on the desk. Check the path.")
     for path in arguments.files:
         report = ReadReport()
         articles = list(read_articles(path, report=report))
+        if not articles:
+            reasons = "; ".join(place for places in report.examples.values() for place in places)
+            raise InputError(f"There is no article to put on the desk in {path}. {reasons}".strip())
         open_collection(desk, path.name, arguments.who, articles, report.skipped.total())
-        print(f"{path.name}: {len(articles):,} articles on the desk")
+        print(f"{path.name}: {len(articles):,} article{'' if len(articles) == 1 else 's'} on the desk")
         total.absorb(report.to_dict())
     return tell(total)
 

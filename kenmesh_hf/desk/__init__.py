@@ -21,13 +21,14 @@ from .decisions import STATE_ACTIONS, TAG_ACTIONS, Conflict, Decision, decide, r
 from .handing_in import FORMATS, decided_articles, hand_in
 from .learning import decided, learn, learning_lines, list_learning, share_out
 from .report_page import render_report, write_report
-from .store import Desk, NotOnDesk
+from .store import Desk, DeskFailed, NotOnDesk
 
 __all__ = [
     "ArticleList",
     "Conflict",
     "Decision",
     "Desk",
+    "DeskFailed",
     "FORMATS",
     "Filter",
     "NotOnDesk",

@@ -50,19 +50,19 @@ def open_collection(desk: Desk, name: str, who: str, articles: Iterable[Article]
         added = connection.executemany(
             "INSERT INTO article (collection, pmid, title, abstract, record, change) "
             "VALUES (?, ?, ?, ?, ?, ?)",
-            (
-                (number, article.pmid, article.title, article.abstract, _record(article), now)
-                for article in articles
-            ),
+            ((number, *_cells(article), now) for article in articles),
         )
         if not added.rowcount:
             raise InputError(f"There is no article to put on the desk in {name}.")
     return number
 
 
-def _record(article: Article) -> str:
+def _cells(article: Article) -> tuple[str | None, ...]:
+    """PMID, title, abstract and all else; half a character, which JSON can have and no file, becomes "?"."""
     row = replace(article, title="", abstract="").to_dict()
-    return json.dumps({key: value for key, value in row.items() if value}, ensure_ascii=False)
+    record = json.dumps({key: value for key, value in row.items() if value}, ensure_ascii=False)
+    texts = (article.pmid, article.title, article.abstract, record)
+    return tuple(None if text is None else text.encode(errors="replace").decode() for text in texts)
 
 
 def read_article(row: sqlite3.Row) -> Article:
@@ -150,7 +150,8 @@ class Filter:
         if self.state:
             parts.append("state = ?")
             values.append(self.state)
-        if words := self.words.split():
+        # NUL would end what SQLite reads of a search.
+        if words := self.words.replace("\0", " ").split():
             parts.append("id IN (SELECT rowid FROM article_text WHERE article_text MATCH ?)")
             values.append(" ".join('"{}"*'.format(word.replace('"', '""')) for word in words))
         if self.descriptor:

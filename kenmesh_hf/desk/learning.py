@@ -21,6 +21,11 @@ from .store import Desk, moment
 
 # Shares, in hundredths, of decided articles that are kept apart to judge by, and to choose thresholds on.
 JUDGED, TUNED = 25, 20
+# What the comparison cannot tell; it goes wherever its figures go.
+NOTE = (
+    "People decided with a model's proposals before their eyes, so this comparison favours the model that "
+    "proposed, usually the old one."
+)
 _UNKNOWN = "whether it got better can't be told"
 
 
@@ -72,7 +77,8 @@ def learn(
 
     Returns:
         What was learned from how many articles (`voting`, `tuning`, `judging`), how many `joined` the index,
-        whether the `thresholds` moved, and what the articles kept apart say (`compare_models`).
+        whether the `thresholds` moved, what the articles kept apart say (`compare_models`), and a `note` on
+        what they cannot say.
 
     Raises:
         InputError: Nothing is done yet, or `out` is not new.
@@ -101,6 +107,7 @@ def learn(
         "thresholds": _threshold_note(old, new) if tuned else None,
         "judging": judged.pop("articles"),
         **judged,
+        "note": NOTE,
     }
     with unfinished(out) as part:
         save_grown(folder, part, processor)
@@ -144,14 +151,17 @@ def learning_lines(report: dict[str, Any]) -> list[str]:
         f"{report['joined']:,} decided articles vote now, {report['already_known']:,} were known "
         f"→ {report['out']}"
     ]
-    if report["thresholds"]:
-        moved = " → ".join(f"{value:.3f}" for value in report["thresholds"].values())
-        lines.append(f"thresholds chosen on {report['tuning']:,} others: {moved}")
-    else:
-        lines.append(
-            f"thresholds stay: {report['tuning']:,} articles are for choosing them, {MIN_ARTICLES} are needed"
-        )
-    return [*lines, _verdict(report)]
+    lines.append(_threshold_line(report["thresholds"], report["tuning"]))
+    return [*lines, _verdict(report), *([f"note: {report['note']}"] if report["judging"] else [])]
+
+
+def _threshold_line(thresholds: dict[str, float] | None, tuning: int) -> str:
+    if thresholds is None:
+        return f"thresholds stay: {tuning:,} articles are for choosing them, {MIN_ARTICLES} are needed"
+    if len(set(thresholds.values())) == 1 < len(thresholds):
+        return f"thresholds stay: moving them is no better on {tuning:,} others"
+    moved = " → ".join(f"{value:.3f}" for value in thresholds.values())
+    return f"thresholds chosen on {tuning:,} others: {moved}"
 
 
 def _verdict(report: dict[str, Any]) -> str:

@@ -42,7 +42,7 @@ def _body(report: dict[str, Any]) -> str:
     parts = [f'<p class="muted">{told} All figures are of those that are done. {escape(report["at"])}</p>']
     if not articles["done"]:
         return "".join([*parts, "<p>Nothing is done yet, so there is nothing to compare.</p>"])
-    parts += ["<h2>Proposals against decisions</h2>", _overview(report)]
+    parts += ["<h2>Proposals against decisions</h2>", f"<p>{escape(report['note'])}</p>", _overview(report)]
     parts += ["<h2>Precision, recall and F1</h2>", _shares(report)]
     parts += ["<h2>What was kept of what the model scored alike</h2>", _calibration(report["by_score"])]
     for name, verb in (("struck", "Struck out"), ("added", "Added")):

@@ -15,8 +15,10 @@ _TABLES = """
 CREATE TABLE clock (now INTEGER NOT NULL);
 INSERT INTO clock VALUES (0);
 
+-- No number of a collection or an article is given twice: what is still on its way to one that was removed,
+-- a tag or a decision, must not come to another.
 CREATE TABLE collection (
-    id INTEGER PRIMARY KEY,
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
     name TEXT NOT NULL,
     opened_by TEXT NOT NULL,
     opened_at TEXT NOT NULL,
@@ -27,7 +29,7 @@ CREATE TABLE collection (
 -- is done, as its "mesh" would be. `version` counts what people changed, `change` is the clock at the last
 -- change of any kind. `model` is NULL until the article is tagged, `problem` says why it could not be.
 CREATE TABLE article (
-    id INTEGER PRIMARY KEY,
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
     collection INTEGER NOT NULL REFERENCES collection ON DELETE CASCADE,
     pmid TEXT,
     title TEXT NOT NULL,

@@ -16,6 +16,30 @@ class NotOnDesk(KenMeSHError):
     """What was asked for is not there, or no more."""
 
 
+class DeskFailed(KenMeSHError):
+    """The file cannot be read or written now; nothing of what was to be written is there."""
+
+
+# What to do, by SQLite's codes.
+_ADVICE = {
+    sqlite3.SQLITE_FULL: "Make room on its disk, then do it again",
+    sqlite3.SQLITE_READONLY: "Copy it to where you may write",
+    sqlite3.SQLITE_BUSY: "Another program is writing to it; do it again when that has ended",
+    sqlite3.SQLITE_IOERR: "Look whether its disk is full or gone, then do it again",
+}
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Says what SQLite cannot do, and what to do then."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        advice = _ADVICE.get(code, "If this stays, go on with a backup")
+        raise DeskFailed(f"The desk {path} cannot be used: {error}. {advice}.") from error
+
+
 class Desk:
     """Connections to a desk's file, which is made if it is not there.
 
@@ -40,14 +64,19 @@ class Desk:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """A connection that sees one state of the desk to the end of the block."""
+        """A connection that sees one state of the desk to the end of the block.
+
+        Raises:
+            DeskFailed: The file cannot be read.
+        """
         try:
             connection = self._idle.pop()
         except IndexError:
             connection = connect(self.path)
         try:
-            connection.execute("BEGIN")
-            yield connection
+            with _told(self.path):
+                connection.execute("BEGIN")
+                yield connection
         finally:
             connection.rollback()
             self._idle.append(connection)
@@ -56,15 +85,20 @@ class Desk:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """A connection whose changes are on disk when the block ends, or not at all if it fails."""
-        with self._turn:
+        """A connection whose changes are on disk when the block ends, or not at all if it fails.
+
+        Raises:
+            DeskFailed: The file cannot be written.
+        """
+        with self._turn, _told(self.path):
             self._writer.execute("BEGIN IMMEDIATE")
             try:
                 yield self._writer
+                # A full disk is often noticed only here; what is left open would stop all that comes later.
+                self._writer.commit()
             except BaseException:
                 self._writer.rollback()
                 raise
-            self._writer.commit()
 
     def back_up(self, target: str | PathLike[str]) -> None:
         """A copy by SQLite's own means: whole, whatever is being written meanwhile."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from .._version import __version__
+from ..desk import Desk
 from ..errors import DependencyError, InputError
 from ..files import BUNDLED_CHECKPOINT
 from ..reading import Article
@@ -27,7 +28,7 @@ try:
 
     from . import api_schema as schema
     from .desk_guard import HEADERS as DESK_HEADERS
-    from .desk_guard import DeskGuard, is_local
+    from .desk_guard import LOCAL_HOSTS, DeskGuard, is_local
     from .desk_routes import DeskService, DeskSettings, add_desk
     from .http_guards import BodyLimit, SafeHeaders, sentence_of
     from .service import Limits, Service
@@ -173,7 +174,7 @@ def create_app(tagger: Any, *, limits: Limits | None = None, desk: DeskSettings 
     largest = dict.fromkeys(("/api/articles", "/api/desk/collections"), limits.file_bytes)
     app.add_middleware(BodyLimit, limits=largest, default=limits.body_bytes, seconds=limits.seconds)
     if desk:
-        app.add_middleware(DeskGuard, token=desk.token)
+        app.add_middleware(DeskGuard, hosts=(*LOCAL_HOSTS, desk.host.strip("[]")), token=desk.token)
     app.add_middleware(SafeHeaders, headers=DESK_HEADERS if desk else None)
 
     @app.exception_handler(RequestValidationError)
@@ -214,13 +215,17 @@ def serve(
         workers: Processes that tag, each with the model; queue and limits are those of one server.
         **loading: `revision`, `token` and other options of `kenmesh_hf.load`.
     """
+    if desk:
+        # What is wrong with it is told at once, not after the model is loaded.
+        Desk(desk).close()
     tagger = model if callable(model) else _load(model, workers, loading)
     settings = desk_settings(desk, model, host, **loading) if desk else None
     app = create_app(tagger, limits=limits, desk=settings)
-    print(f"KenMeSH is at http://{host}:{port}/ (stop with Ctrl+C)", flush=True)
+    address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    print(f"KenMeSH is at {address}/ (stop with Ctrl+C)", flush=True)
     if settings:
         secret = f"?token={settings.token}" if settings.token else ""
-        print(f"The desk {desk} is at http://{host}:{port}/desk/{secret}", flush=True)
+        print(f"The desk {desk} is at {address}/desk/{secret}", flush=True)
     uvicorn.run(app, host=host, port=port, log_level="warning", forwarded_allow_ips=trusted_proxies)
 
 
@@ -230,4 +235,4 @@ def desk_settings(path: str | Path, model: Any, host: str, **loading: Any) -> De
     name = "a model in memory" if callable(model) else "the bundled checkpoint" if bundled else str(model)
     secret = None if is_local(host) else os.environ.get(TOKEN_VARIABLE) or secrets.token_urlsafe(24)
     folder = None if callable(model) else str(find_model(model or BUNDLED_CHECKPOINT, dict(loading)))
-    return DeskSettings(str(path), name, secret, folder)
+    return DeskSettings(str(path), name, secret, folder, host)

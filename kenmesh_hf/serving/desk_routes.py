@@ -1,6 +1,7 @@
 """The desk over HTTP: collections, articles, decisions, handing in; and its page."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
@@ -15,6 +16,7 @@ from ..desk import (
     Conflict,
     Decision,
     Desk,
+    DeskFailed,
     Filter,
     NotOnDesk,
     article_of,
@@ -37,6 +39,8 @@ from .desk_learning import DeskLearning
 from .desk_tagging import DeskTagging
 from .service import Service
 
+logger = logging.getLogger(__name__)
+
 PAGE_FOLDER = Path(__file__).parent / "desk_page"
 ENDINGS = {"pubmed": "txt", "ovid": "txt"}
 
@@ -50,12 +54,14 @@ class DeskSettings:
         model: What the model is called, in the desk's records.
         token: What everybody must know to come near it; none if only this machine is listened to.
         folder: Folder of the model, for it to learn; none where it is only in memory.
+        host: Address that is listened to.
     """
 
     path: str
     model: str = "the bundled checkpoint"
     token: str | None = None
     folder: str | None = None
+    host: str = "127.0.0.1"
 
 
 class DeskService:
@@ -120,7 +126,7 @@ def add_desk(app: FastAPI, desk: DeskService) -> None:
     app.include_router(_learning_routes(desk))
 
     @app.get("/desk/report/{number}", response_class=HTMLResponse, include_in_schema=False)
-    def report(number: int) -> Any:
+    def report(number: desk_schema.Number) -> Any:
         found = _report(desk, number)
         return HTMLResponse(render_report(found, ("../../style.css", "../desk.css")))
 
@@ -129,6 +135,11 @@ def add_desk(app: FastAPI, desk: DeskService) -> None:
     @app.exception_handler(Conflict)
     def conflict(request: Request, error: Conflict) -> JSONResponse:
         return JSONResponse({"detail": str(error), "article": error.article, "by": error.by}, 409)
+
+    @app.exception_handler(DeskFailed)
+    def failed(request: Request, error: DeskFailed) -> JSONResponse:
+        logger.error("%s", error)
+        return JSONResponse({"detail": str(error)}, 503, {"Retry-After": "5"})
 
     @app.exception_handler(NotOnDesk)
     def missing(request: Request, error: NotOnDesk) -> JSONResponse:
@@ -152,7 +163,6 @@ def _problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 def _collection_routes(desk: DeskService) -> APIRouter:
     api = APIRouter(prefix="/api/desk")
-    Start = Annotated[int, Query(ge=0)]
     Limit = Annotated[int, Query(ge=1, le=500)]
     Short = Annotated[str, Query(max_length=200)]
 
@@ -177,13 +187,15 @@ def _collection_routes(desk: DeskService) -> APIRouter:
     ) -> Any:
         """Puts the articles of a file (the request's body), in any format `kenmesh` reads, on the desk."""
         data = await request.body()
+        if not data.strip():
+            raise HTTPException(422, f"{name} is empty. Choose a file with citations.")
         async with desk.service.reading:
             opened = await asyncio.to_thread(_open_file, desk, data, name, who)
         desk.tagging.news.set()
         return opened
 
     @api.delete("/collections/{number}", responses=_problems(404))
-    def remove(number: int) -> dict[str, int]:
+    def remove(number: desk_schema.Number) -> dict[str, int]:
         """Takes a collection off the desk with all its decisions."""
         list_articles(desk.desk, number, Filter(), limit=1)
         remove_collection(desk.desk, number)
@@ -193,12 +205,12 @@ def _collection_routes(desk: DeskService) -> APIRouter:
         "/collections/{number}/articles", response_model=desk_schema.ArticleRows, responses=_problems(404)
     )
     def articles(
-        number: int,
+        number: desk_schema.Number,
         state: desk_schema.State = "",
         q: Short = "",
         ui: Short = "",
         sort: desk_schema.Sort = "file",
-        start: Start = 0,
+        start: desk_schema.Number = 0,
         limit: Limit = 100,
     ) -> Any:
         """Articles of a collection by state, words or PMID (`q`) and descriptor (`ui`), piece by piece."""
@@ -208,33 +220,34 @@ def _collection_routes(desk: DeskService) -> APIRouter:
     @api.get(
         "/collections/{number}/changes", response_model=desk_schema.ArticleRows, responses=_problems(404)
     )
-    def changes(number: int, since: int, limit: Limit = 200) -> Any:
+    def changes(number: desk_schema.Number, since: desk_schema.Number, limit: Limit = 200) -> Any:
         """What changed after a time of the desk's clock, whoever did it."""
         return JSONResponse(asdict(list_changes(desk.desk, number, since, limit)))
 
     @api.post(
         "/collections/{number}/undo", response_model=desk_schema.DeskArticle, responses=_problems(404, 409)
     )
-    def take_back(number: int, body: desk_schema.Person) -> Any:
+    def take_back(number: desk_schema.Number, body: desk_schema.Person) -> Any:
         """Takes back the last decision that this person made in the collection."""
         return JSONResponse(undo(desk.desk, number, body.who))
 
     @api.post(
         "/collections/{number}/redo", response_model=desk_schema.DeskArticle, responses=_problems(404, 409)
     )
-    def make_again(number: int, body: desk_schema.Person) -> Any:
+    def make_again(number: desk_schema.Number, body: desk_schema.Person) -> Any:
         """Makes again what this person took back last."""
         return JSONResponse(redo(desk.desk, number, body.who))
 
     @api.post("/collections/{number}/tag-again", responses=_problems(404))
-    async def again(number: int) -> dict[str, int]:
+    async def again(number: desk_schema.Number) -> dict[str, int]:
         """Lets this model tag what another one tagged and nobody touched."""
+        list_articles(desk.desk, number, Filter(), limit=1)
         count = await asyncio.to_thread(tag_again, desk.desk, number, desk.settings.model)
         desk.tagging.news.set()
         return {"articles": count}
 
     @api.get("/collections/{number}/export", responses=_problems(404, 422), response_class=StreamingResponse)
-    def export(number: int, format: desk_schema.Format, only_done: bool = True) -> Any:
+    def export(number: desk_schema.Number, format: desk_schema.Format, only_done: bool = True) -> Any:
         """What was decided, as a file to hand in."""
         list_articles(desk.desk, number, Filter(), limit=1)
         rows = hand_in(desk.desk, format, [number], only_done)
@@ -243,7 +256,7 @@ def _collection_routes(desk: DeskService) -> APIRouter:
         return StreamingResponse(rows, media_type="text/plain; charset=utf-8", headers=headers)
 
     @api.get("/collections/{number}/report", responses=_problems(404))
-    def report(number: int) -> dict[str, Any]:
+    def report(number: desk_schema.Number) -> dict[str, Any]:
         """How far the model's proposals and the decisions agree; as a page at `/desk/report/{number}`."""
         return _report(desk, number)
 
@@ -285,19 +298,19 @@ def _article_routes(desk: DeskService) -> APIRouter:
     api = APIRouter(prefix="/api/desk/articles/{number}")
 
     @api.get("", response_model=desk_schema.DeskArticle, responses=_problems(404))
-    def article(number: int) -> Any:
+    def article(number: desk_schema.Number) -> Any:
         """An article with its tags and what was decided on them."""
         return JSONResponse(show_article(desk.desk, number))
 
     @api.get("/reasons", responses=_problems(404))
-    async def reasons(request: Request, number: int) -> dict[str, api_schema.Evidence]:
+    async def reasons(request: Request, number: desk_schema.Number) -> dict[str, api_schema.Evidence]:
         """What each of the best tags rests on, by descriptor."""
         found = await asyncio.to_thread(article_of, desk.desk, number)
         client = request.client.host if request.client else "unknown"
         return JSONResponse(await desk.tagging.reasons(client, found))  # type: ignore[return-value]
 
     @api.get("/qualifiers", responses=_problems(404))
-    def qualifiers(number: int, ui: str) -> list[dict[str, str]]:
+    def qualifiers(number: desk_schema.Number, ui: str) -> list[dict[str, str]]:
         """The qualifiers that a descriptor may have; none where the model has none."""
         label = desk.service.vocabulary.get(ui)
         if desk.qualifiers is None or label is None:
@@ -306,7 +319,7 @@ def _article_routes(desk: DeskService) -> APIRouter:
         return [item._asdict() for item in allowed]
 
     @api.post("/decisions", response_model=desk_schema.DeskArticle, responses=_problems(404, 409, 422))
-    def make_decision(number: int, body: desk_schema.DecisionRequest) -> Any:
+    def make_decision(number: desk_schema.Number, body: desk_schema.DecisionRequest) -> Any:
         """Makes one decision on an article; it is on disk when the answer comes."""
         return JSONResponse(decide(desk.desk, number, desk.decision_of(body)))
 

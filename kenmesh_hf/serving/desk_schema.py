@@ -8,6 +8,8 @@ from ..desk import FORMATS, SORTS, STATE_ACTIONS, STATES, TAG_ACTIONS
 
 Who = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
 Key = Annotated[str, StringConstraints(min_length=8, max_length=80)]
+# As large as SQLite's numbers are.
+Number = Annotated[int, Field(ge=0, le=2**63 - 1)]
 Ui = Annotated[str, StringConstraints(pattern=r"^[DQ]\d{1,9}$")]
 
 
@@ -35,7 +37,7 @@ class DecisionRequest(BaseModel):
 
     key: Key = Field(description="Any text no other decision has; sent again, it is not made twice.")
     who: Who
-    version: int
+    version: Number
     action: Action
     ui: Ui | None = Field(default=None, description="The descriptor, for actions on tags.")
     major: bool = Field(default=False, description="For `major`: whether it is a major topic.")

@@ -11,6 +11,7 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
 import torch
+from transformers.utils import logging as transformers_logging
 
 from ..errors import InputError
 from ..modeling.pipeline_kenmesh import MeSHIndexingPipeline
@@ -84,6 +85,8 @@ def _begin(model: Any, loading: dict[str, Any], threads: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     torch.set_num_threads(threads)
+    # As in the server itself: a bar from each process would only stand in its log.
+    transformers_logging.disable_progress_bar()
     try:
         _tagger = load(model, **loading)
     except Exception as error:

@@ -16,6 +16,7 @@ Tagged = tuple[Article, Sequence[Tag]]
 
 CSV_COLUMNS = ("pmid", "title", "journal", "year", "ui", "name", "score", "tree_numbers")
 # Where tags say which are major topics and under which aspects: NLM's whole heading, Y or N, its score.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 HEADING_COLUMNS = ("heading", "major", "major_score")
 
 
@@ -88,8 +89,13 @@ def _heading_cells(tag: Tag) -> tuple[str, str, str]:
 
 def _csv_line(cells: Iterable[Any]) -> str:
     buffer = io.StringIO()
-    csv.writer(buffer).writerow(cells)
+    csv.writer(buffer).writerow(map(_plain, cells))
     return buffer.getvalue()
+
+
+def _plain(cell: Any) -> Any:
+    """A text that a spreadsheet would run as a formula, behind an apostrophe: titles come from anybody."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
 
 
 def ris_rows(results: Iterable[Tagged]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from patience import PATIENCE
 
 from kenmesh_hf.desk import (
     Desk,
+    DeskFailed,
     Filter,
     NotOnDesk,
     find_collection,
@@ -182,6 +183,43 @@ def test_collections_are_found_and_removed(tagged):
     with pytest.raises(NotOnDesk):
         show_article(tagged, 1)
     assert list_articles(tagged, 2, Filter(words="zinc")).total == 1
+
+
+def test_what_comes_too_late_for_a_removed_collection_reaches_no_other(tagged):
+    open_collection(tagged, "other", "Ben", articles(2))
+    late = [number for number, _ in untagged(tagged, 10)]
+    remove_collection(tagged, 2)
+    assert open_collection(tagged, "third", "Ben", articles(2)) == 3
+    keep_tags(tagged, "model-1", [(number, [said("D1", "Zinc", 0.9)], None) for number in late])
+    assert len(untagged(tagged, 10)) == 2 and list_collections(tagged)[0]["tagged"] == 0
+
+
+def test_half_a_character_spoils_no_file(desk):
+    odd = Article("Zinc \ud800 in blood", journal="Lan\udfffcet", headings=(Heading("D1", "Zi\ud800nc"),))
+    open_collection(desk, "odd", "Ana", [odd])
+    shown = show_article(desk, 1)
+    assert shown["article"]["title"] == "Zinc ? in blood" and shown["article"]["journal"] == "Lan?cet"
+    assert shown["headings_in_file"][0]["name"] == "Zi?nc"
+    assert list_articles(desk, 1, Filter(words="zinc\0blood")).total == 1
+
+
+def test_a_full_disk_is_told_and_the_desk_goes_on_when_there_is_room(desk):
+    open_collection(desk, "small", "Ana", articles(3))
+    with desk.reading() as connection:
+        [pages] = connection.execute("PRAGMA page_count").fetchone()
+    desk._writer.execute(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(DeskFailed, match="review.sqlite cannot be used: .* full. Make room"):
+        open_collection(desk, "large", "Ana", articles(2000))
+    desk._writer.execute("PRAGMA max_page_count = 1000000")
+    assert [row["name"] for row in list_collections(desk)] == ["small"]
+    assert open_collection(desk, "large", "Ana", articles(2000)) == 2
+
+
+def test_a_commit_that_fails_stops_nothing_that_comes_later(desk):
+    with pytest.raises(DeskFailed, match="FOREIGN KEY"), desk.writing() as connection:
+        connection.execute("PRAGMA defer_foreign_keys = ON")
+        connection.execute("INSERT INTO tag VALUES (99, 'D1', 'Zinc', '', 0, '', 0, '', 0, '')")
+    assert open_collection(desk, "small", "Ana", articles(3)) == 1
 
 
 def test_a_backup_is_a_desk(tagged, tmp_path):

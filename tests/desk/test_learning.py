@@ -61,8 +61,9 @@ def test_a_model_learns_beside_the_old_one(desk, tiny_model, tmp_path):
 def test_what_was_learned_is_told_and_kept(desk, tiny_model, tmp_path, capsys):
     assert main(["learn", str(desk.path), "--model", str(tiny_model), "--out", str(tmp_path / "new")]) == 0
     printed = capsys.readouterr().out
-    assert "decided articles vote now" in printed and "thresholds chosen on" in printed
+    assert "decided articles vote now" in printed and "thresholds" in printed
     assert "micro F1" in printed and "95 % between" in printed
+    assert "favours the model that proposed, usually the old one" in printed
     assert list_learning(desk)[0]["out"] == str(tmp_path / "new")
     told = ["learn", str(desk.path), "--model", str(tiny_model), "--out", str(tmp_path / "other"), "--json"]
     assert main(told) == 0
@@ -102,3 +103,17 @@ def test_a_missing_desk_is_told(tmp_path, capsys):
     assert main(["learn", str(tmp_path / "none.sqlite"), "--out", str(tmp_path / "new")]) == 1
     assert "There is no desk" in capsys.readouterr().err
     assert not (tmp_path / "none.sqlite").exists()
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "said"),
+    [
+        (None, "thresholds stay: 30 articles are for choosing them"),
+        ({"before": 0.31, "after": 0.31}, "thresholds stay: moving them is no better on 30 others"),
+        ({"before": 0.31, "after": 0.35}, "thresholds chosen on 30 others: 0.310 → 0.350"),
+        ({"after": 0.35}, "thresholds chosen on 30 others: 0.350"),
+    ],
+)
+def test_thresholds_that_stay_are_not_called_chosen(thresholds, said):
+    counts = {"joined": 50, "already_known": 0, "out": "new", "tuning": 30, "judging": 0}
+    assert said in "\n".join(learning_lines(counts | {"thresholds": thresholds}))

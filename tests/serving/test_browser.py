@@ -42,6 +42,7 @@ def browser(tmp_path_factory):
 def page(browser, address, tmp_path):
     """The freshly loaded page, downloads going to an empty folder."""
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    Page(browser).prefer("")
     browser.execute_cdp_cmd(
         "Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)}
     )
@@ -291,6 +292,29 @@ def test_a_phone_shows_everything_without_sideways_scrolling(page, browser):
     wait_until(lambda: "B01.050.150.900" in page.text("#why-D006801"))
     assert page.run(width) <= 360
     assert min(tag.size["height"] for tag in page.all(".tag")) >= 44
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(page, scheme):
+    page.prefer(scheme)
+    assert page.breaches() == []
+    page.tag(TITLE + " starred")
+    wait_until(page.tags)
+    for tag in ("D006973", "D017311"):
+        page.one(f"#tag-{tag}").click()
+        wait_until(lambda tag=tag: "Place in MeSH" in page.text(f"#why-{tag}"))
+        assert page.breaches() == []
+    page.one("#branch").send_keys("C14")
+    page.one("#only").click()
+    wait_until(lambda: page.texts("#branches li"))
+    page.one("summary").click()
+    assert page.breaches() == []
+    page.one("#edit").click()
+    page.write("#title", "")
+    page.write("#abstract", "")
+    page.one("#tag").click()
+    wait_until(lambda: page.one("#problem").is_displayed())
+    assert page.breaches() == []
 
 
 def test_nothing_is_asked_of_other_hosts(tagged, browser, address):

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import sqlite3
 import threading
 import uuid
 from types import SimpleNamespace
@@ -196,6 +197,37 @@ def test_undo_and_redo(opened):
 def test_what_cannot_be_decided_is_said_in_a_sentence(opened, body, status, sentence):
     assert sentence in problem(decide(opened, 1, version=0, **({"who": "Ana"} | body)), status)
     assert opened.get("/api/desk/articles/1").json()["version"] == 0
+
+
+@pytest.mark.parametrize("number", [10**30, -1])
+def test_numbers_that_no_desk_has_are_refused(opened, number):
+    get, post = opened.get, opened.post
+    for path in ("articles/{}", "collections/{}/articles", "collections/{}/export?format=ris"):
+        assert "number" in problem(get("/api/desk/" + path.format(number)), 422)
+    for path in ("articles?start={}", "changes?since={}"):
+        problem(get("/api/desk/collections/1/" + path.format(number)), 422)
+    assert "number" in problem(get(f"/desk/report/{number}"), 422)
+    assert "number" in problem(opened.delete(f"/api/desk/collections/{number}"), 422)
+    assert "number" in problem(post(f"/api/desk/collections/{number}/undo", json={"who": "Ana"}), 422)
+    assert "version" in problem(decide(opened, 1, "done", version=number), 422)
+
+
+def test_files_without_articles_are_told(client):
+    assert problem(open_file(client, b" \n", "blank.txt"), 422).startswith("blank.txt is empty")
+    assert "not recognised" in problem(open_file(client, b"Dear Sir,", "letter.txt"), 422)
+    assert "no collection 9" in problem(client.post("/api/desk/collections/9/tag-again"), 404)
+
+
+def test_a_desk_that_cannot_be_written_is_told_and_goes_on(tmp_path, opened):
+    other = sqlite3.connect(tmp_path / "review.sqlite", isolation_level=None)
+    other.execute(
+        "CREATE TRIGGER no_room BEFORE INSERT ON decision BEGIN SELECT RAISE(ABORT, 'no room'); END"
+    )
+    assert "cannot be used: no room" in problem(decide(opened, 1, "strike", ui=HYPERTENSION), 503)
+    assert opened.get("/api/desk/articles/1").json()["version"] == 0
+    other.execute("DROP TRIGGER no_room")
+    other.close()
+    assert decide(opened, 1, "strike", ui=HYPERTENSION).status_code == 200
 
 
 def test_qualifiers_are_offered_where_the_model_has_them(tmp_path, opened):

@@ -2,10 +2,11 @@
 
 import sys
 
+import httpx
 import pytest
 from chromium import PHONE, BrowserPage, open_browser, page_faults, requested
 from desk_load import DeskServer, free_port
-from patience import wait_until
+from patience import PATIENCE, wait_until
 from places import ROOT
 
 from kenmesh_hf.reading import Article, write_articles
@@ -50,6 +51,7 @@ class DeskPage(BrowserPage):
 
     def visit(self, server, name=""):
         self.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        self.prefer("")
         self.driver.execute_cdp_cmd("Network.setBlockedURLs", {"urls": []})
         self.driver.get(f"http://127.0.0.1:{server.port}/desk/")
         self.run(
@@ -164,6 +166,44 @@ def test_keys_are_shown_and_can_be_switched_off(opened, server):
     assert server.get("/api/desk/articles/1")["version"] == 1
 
 
+def test_undo_waits_for_what_was_typed_just_before_and_goes_across_articles(opened, server):
+    opened.press("s", "n")
+    opened.shows("Blood pressure, part 1")
+    opened.press("s", "u", "u")
+    opened.shows("Blood pressure, part 0")
+    wait_until(lambda: "Article 1 of 20" in opened.text("#place"))
+    for number in (1, 2):
+        wait_until(lambda number=number: names(server, number, decision="struck") == [])
+    opened.press("r", "r")
+    opened.shows("Blood pressure, part 1")
+    wait_until(lambda: names(server, 2, decision="struck") == ["Hypertension"])
+    assert names(server, 1, decision="struck") == ["Hypertension"]
+
+
+def test_a_long_list_stays_where_it_is_while_much_changes(ana, server, tmp_path):
+    articles = [Article(f"Heparin, part {n}", pmid=str(n + 1)) for n in range(350)]
+    write_articles(articles, tmp_path / "long.nbib")
+    ana.run("localStorage.setItem('kenmesh-name', 'Ana')")
+    ana.one("#file").send_keys(str(tmp_path / "long.nbib"))
+    wait_until(lambda: len(ana.all(".row-button")) == 100)
+    wait_until(lambda: server.get("/api/desk")["collections"][0]["tagged"] == 350)
+    ana.one("#more").click()
+    wait_until(lambda: len(ana.all(".row-button")) == 200)
+    ana.one("#row-150").click()
+    ana.shows("Heparin, part 149")
+    ana.driver.execute_cdp_cmd("Network.setBlockedURLs", {"urls": ["*/changes*"]})
+    address = f"http://127.0.0.1:{server.port}/api/desk/articles"
+    with httpx.Client(timeout=PATIENCE) as client:
+        for number in range(1, 251):
+            body = {"key": f"Ben skips {number}", "who": "Ben", "version": 0, "action": "skip"}
+            assert client.post(f"{address}/{number}/decisions", json=body).status_code == 200
+    ana.driver.execute_cdp_cmd("Network.setBlockedURLs", {"urls": []})
+    wait_until(lambda: ana.texts("#row-3 .row-state") == ["skipped"])
+    assert len(ana.all(".row-button")) == 200
+    ana.press("n")
+    ana.shows("Heparin, part 150")
+
+
 def test_reasons_filters_and_handing_in(opened, server):
     opened.press("e")
     wait_until(lambda: opened.texts("#reading-abstract mark") == ["hypertension"])
@@ -235,8 +275,7 @@ def test_a_phone_shows_everything_without_sideways_scrolling(opened, browsers):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing(opened, scheme):
-    media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
-    opened.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+    opened.prefer(scheme)
     opened.press("s", "j", "a", "j", "m", "e")
     wait_until(lambda: "Place in MeSH" in opened.text("#proposals"))
     opened.saved()
@@ -250,7 +289,8 @@ def test_axe_finds_nothing(opened, scheme):
     opened.press("ESCAPE")
     opened.one("#hand-in").click()
     assert opened.breaches() == []
-    opened.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    opened.driver.get(opened.one("#report").get_attribute("href"))
+    assert opened.text("h1") == "Agreement: export.nbib" and opened.breaches() == []
 
 
 def test_an_empty_desk_is_accessible_and_bad_files_are_explained(ana, tmp_path):

@@ -63,6 +63,13 @@ def test_other_pages_can_neither_write_nor_read(client, origin):
         assert "access-control-allow-origin" not in answer.headers
 
 
+def test_the_name_that_is_listened_to_is_answered(tmp_path):
+    settings = desk_settings(tmp_path / "d.sqlite", TaggerDouble(), "127.0.0.2")
+    with TestClient(create_app(TaggerDouble(), desk=settings), base_url="http://127.0.0.2:8000") as client:
+        assert client.get("/api/desk").status_code == 200
+        assert client.get("/api/desk", headers={"Host": "127.0.0.3"}).status_code == 421
+
+
 def test_our_own_page_may(client):
     answer = client.post("/api/desk/collections/1/undo", json={"who": "Ana"}, headers={"Origin": HERE})
     assert answer.status_code == 404

@@ -1,5 +1,6 @@
 """`kenmesh serve --workers`: tags and limits of one server, work done again after a loss, a clean stop."""
 
+import json
 import os
 import signal
 import socket
@@ -28,11 +29,12 @@ def taggers(pid: int) -> list[int]:
 
 
 @pytest.fixture
-def server(tiny_model) -> Iterator[tuple[subprocess.Popen, str]]:
+def server(tiny_model, tmp_path) -> Iterator[tuple[subprocess.Popen, str]]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = ["serve", "--model", str(tiny_model), "--port", str(port), "--workers", "2"]
+    command += ["--desk", str(tmp_path / "review.sqlite")]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     process = subprocess.Popen(
         [sys.executable, "-m", "kenmesh_hf", *command], stderr=subprocess.PIPE, text=True, env=environment
@@ -72,8 +74,29 @@ def test_tags_survive_a_killed_process_and_the_stop_is_clean(server, tiny_tagger
     process.send_signal(signal.SIGTERM)
     _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode in (0, -signal.SIGTERM)
-    assert "Traceback" not in said
+    assert "Traceback" not in said and "Loading" not in said
     assert not any(title_of(pid) for pid in started)
+
+
+def test_a_desk_is_tagged_in_all_processes_and_survives_the_loss_of_one(server, tiny_tagger):
+    process, address = server
+    expected = [{tag["ui"] for tag in tags} for tags in tiny_tagger(ROWS)]
+    rows = "\n".join(json.dumps(row) for row in ROWS * 10)
+    where = {"who": "Ana", "name": "many.jsonl"}
+    opened = httpx.post(f"{address}/desk/collections", params=where, content=rows, timeout=PATIENCE)
+    assert opened.json()["articles"] == 10 * len(ROWS)
+    os.kill(taggers(process.pid)[0], signal.SIGKILL)
+
+    def tagged() -> bool:
+        [counts] = httpx.get(f"{address}/desk", timeout=PATIENCE).json()["collections"]
+        return counts["tagged"] == counts["articles"]
+
+    wait_until(tagged, "the tags of every article")
+    for number in range(1, 10 * len(ROWS) + 1):
+        shown = httpx.get(f"{address}/desk/articles/{number}", timeout=PATIENCE).json()
+        assert shown["problem"] is None
+        proposed = {tag["ui"] for tag in shown["tags"] if tag["proposed"]}
+        assert proposed == expected[(number - 1) % len(ROWS)]
 
 
 def test_processes_end_with_a_killed_server(server):

@@ -22,8 +22,9 @@ export class Collections {
     this.#list(collections);
     const wanted = Number(new URLSearchParams(location.search).get("collection"));
     const known = collections.find(({ id }) => id === wanted) ?? collections[0];
-    if (known) await this.choose(known.id);
-    else byId("list-pane").hidden = byId("article").hidden = byId("tags-pane").hidden = byId("progress").hidden = true;
+    if (known) return this.choose(known.id);
+    this.current = null;
+    byId("list-pane").hidden = byId("article").hidden = byId("tags-pane").hidden = byId("progress").hidden = true;
   }
 
   #list(collections) {

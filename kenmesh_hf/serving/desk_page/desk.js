@@ -123,13 +123,19 @@ function listed({ now, counts }) {
 async function open(id) {
   try {
     show(await getArticle(id));
-    desk.rows.mark(id);
-    const { total } = desk.rows;
-    byId("place").textContent = `Article ${desk.rows.place() + 1} of ${total.toLocaleString("en")}`;
+    placed(id);
     if (!document.activeElement?.closest("#list-pane input, #list-pane select")) desk.tags.move(0);
   } catch (error) {
     fail(error);
   }
+}
+
+function placed(id) {
+  desk.rows.mark(id);
+  const place = desk.rows.place() + 1;
+  byId("place").textContent = place
+    ? `Article ${place} of ${desk.rows.total.toLocaleString("en")}`
+    : "This article is not in the list as it is filtered.";
 }
 
 function show(shown) {
@@ -180,12 +186,14 @@ async function qualify(tag) {
 
 async function step(way, done) {
   const who = await name();
-  if (!who || !desk.saving.idle) return;
+  if (!who) return;
+  // What was typed just before counts, too.
+  if (!(await desk.saving.settled())) return tell("The last decision is not saved yet; undo and redo wait for it.");
   try {
     const article = await way(desk.collections.current, who);
     tell(`${done}: ${article.article.title}`);
-    desk.rows.mark(article.id);
     show(article);
+    placed(article.id);
     desk.tags.move(0);
     lookAgain();
   } catch (error) {
@@ -210,8 +218,9 @@ async function conflict(error, decision) {
   return askConflict(error.body, decision);
 }
 
-function waiting(is) {
-  say("problem", is ? "Not saved yet: the server does not answer. It is tried again until it does." : "");
+function waiting(error) {
+  const why = error?.status ? error.message : "The server does not answer.";
+  say("problem", error ? `Not saved yet. ${why} It is tried again until it works.` : "");
 }
 
 // What others did, and how far the tagging is.
@@ -223,7 +232,7 @@ async function lookAgain() {
     const found = await getChanges(current, desk.now);
     desk.now = found.now;
     desk.collections.show(found.counts);
-    if (found.total > found.articles.length) await desk.rows.reload();
+    if (found.total > found.articles.length) await desk.rows.refresh();
     else desk.rows.update(found.articles);
     await refresh(found.articles);
   } catch (error) {
@@ -239,7 +248,10 @@ async function refresh(changed) {
   const news = now.version !== desk.shown.version;
   if (!news && Boolean(desk.shown.model) === now.tagged) return;
   const before = desk.shown;
-  show(await getArticle(now.id));
+  const article = await getArticle(now.id);
+  // Whoever went on, or decided, meanwhile must not be taken back.
+  if (desk.shown?.id !== article.id || desk.shown.version > article.version || !desk.saving.idle) return;
+  show(article);
   const made = [desk.shown, ...desk.shown.tags].map(({ decided }) => decided).filter(Boolean);
   const last = made.sort((a, b) => (a.at < b.at ? 1 : -1))[0];
   if (news && before.id === now.id) tell(`${last?.who ?? "Somebody"} changed this article.`);

@@ -72,7 +72,7 @@ export class HandingIn {
 }
 
 // A model that has learned: what its judges say, and how to use it.
-function described({ at, out, joined, judging, verdict, before, after, interval }) {
+function described({ at, out, joined, judging, verdict, before, after, interval, note }) {
   const figure = (value) => value.toFixed(3);
   const told = { better: "It got better", worse: "It got worse" }[verdict] ?? "Whether it got better can’t be told";
   const worth = judging
@@ -81,5 +81,6 @@ function described({ at, out, joined, judging, verdict, before, after, interval 
   return [
     `${new Date(at).toLocaleString("en")}: ${joined} articles joined. ${told}: ${worth}. To use it, start the server with `,
     element("code", { textContent: `--model ${out}` }),
+    judging && note ? element("p", { className: "note muted", textContent: note }) : "",
   ];
 }

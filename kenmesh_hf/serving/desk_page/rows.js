@@ -5,6 +5,8 @@ import { DescriptorField } from "./choosing.js";
 import { getRows } from "./server.js";
 
 const PIECE = 100;
+// Most articles that the server gives at once.
+const LARGEST = 500;
 const STATES = { todo: "", done: "done", skipped: "skipped" };
 const number = (value) => value.toLocaleString("en");
 
@@ -50,23 +52,32 @@ export class Rows {
     await this.#load(0);
   }
 
+  // After many changes: a short list is asked for anew; of a long one, whoever is far down stays there.
+  async refresh() {
+    if (this.rows.length <= PIECE) return this.#load(0);
+    const { collection, asked } = this;
+    const length = this.rows.length;
+    for (let start = 0; start < length; start += LARGEST) {
+      const found = await getRows(collection, this.#filter(start, LARGEST));
+      if (asked !== this.asked) return;
+      this.update(found.articles);
+    }
+  }
+
   async #more() {
     if (this.rows.length < this.total && !this.loading) await this.#load(this.rows.length);
+  }
+
+  #filter(start, limit) {
+    const [state, q, sort] = ["state", "words", "sort"].map((id) => byId(id).value.trim());
+    return { state, q, ui: this.descriptor?.ui ?? "", sort, start, limit };
   }
 
   async #load(start) {
     const turn = ++this.asked;
     this.loading = true;
-    const filter = {
-      state: byId("state").value,
-      q: byId("words").value.trim(),
-      ui: this.descriptor?.ui ?? "",
-      sort: byId("sort").value,
-      start,
-      limit: PIECE,
-    };
     try {
-      const found = await getRows(this.collection, filter);
+      const found = await getRows(this.collection, this.#filter(start, PIECE));
       if (turn !== this.asked) return;
       this.total = found.total;
       this.rows = [...this.rows.slice(0, start), ...found.articles];

@@ -15,6 +15,7 @@ export class Saving {
   constructor({ saved, conflict, failed, waiting }) {
     Object.assign(this, { saved, conflict, failed, waiting });
     this.versions = new Map();
+    this.asking = [];
     this.queue = JSON.parse(localStorage.getItem(WAITING) || "[]");
     this.#work();
   }
@@ -31,6 +32,15 @@ export class Saving {
 
   get idle() {
     return !this.queue.length;
+  }
+
+  // Whether everything is saved, once it is, or as soon as it turns out that it has to wait.
+  settled() {
+    return this.idle ? Promise.resolve(true) : new Promise((resolve) => this.asking.push(resolve));
+  }
+
+  #tellSettled(is) {
+    for (const resolve of this.asking.splice(0)) resolve(is);
   }
 
   // Whoever leaves before the server has answered finds the decision here again.
@@ -53,7 +63,7 @@ export class Saving {
       const article = await sendDecision(item.article, item.body);
       this.#drop();
       this.know(article);
-      this.waiting(false);
+      this.waiting(null);
       this.saved(article);
     } catch (error) {
       await this.#handle(error, item);
@@ -62,7 +72,8 @@ export class Saving {
 
   async #handle(error, item) {
     if (error.status === undefined || error.status >= 500) {
-      this.waiting(true);
+      this.waiting(error);
+      this.#tellSettled(false);
       await new Promise((resolve) => setTimeout(resolve, AGAIN));
     } else if (error.status === 409) {
       this.know(error.body.article);
@@ -78,5 +89,6 @@ export class Saving {
   #drop() {
     this.queue.shift();
     this.#keep();
+    if (this.idle) this.#tellSettled(true);
   }
 }
