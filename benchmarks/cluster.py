@@ -33,6 +33,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import ray
 from _measure import parse_arguments, print_table
 from parse_pubmed import sample_file
 from processes import ALONE, check_proc, in_fresh_process, memory_of, processes_below
@@ -139,6 +140,8 @@ def with_ray(inputs: list[Path], out: Path, model: str, workers: int) -> dict[st
     job = FileJob(str(out), "jsonl", {"model": model, "options": {}})
     pieces = Manifest(str(out), job.settings, resume=False).plan(find_inputs(inputs), ".jsonl")
     records, held = [], 0
+    # Workers get the functions of this file whole: they cannot import it where another program did.
+    ray.cloudpickle.register_pickle_by_value(sys.modules[with_ray.__module__])
     with connected(options):
         for _, record in Crew(punctual(parcel.send(), job, ready, workers), options).work(pieces):
             records.append(record)

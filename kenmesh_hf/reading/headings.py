@@ -1,7 +1,7 @@
 """A MeSH heading of an article with its qualifiers, and its forms in files: an object, or text.
 
-As text it reads as in MEDLINE, "Zinc/*therapeutic use/blood": an asterisk before what is a major topic, a
-slash before each qualifier.
+As text it is written as in MEDLINE, "Zinc/*therapeutic use/blood": an asterisk before what is a major topic, a
+slash before each qualifier. PubMed's pages have the asterisk behind, "Zinc / therapeutic use*".
 """
 
 import re
@@ -67,7 +67,7 @@ class Heading:
             raise ValueError(f"'mesh' must list objects with 'ui' (and 'name', 'major'), not {item!r}")
         given = item.get("qualifiers")
         qualifiers = tuple(map(_qualifier_of, _listed(given))) if given else ()
-        return cls(item.get("ui") or "", item.get("name"), bool(item.get("major")), qualifiers)
+        return cls(item.get("ui") or "", item.get("name"), _is_major(item), qualifiers)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -97,7 +97,15 @@ def _qualifier_of(item: Any) -> Qualifier:
         return make_qualifier("", item, False)
     if not _is_named(item):
         raise ValueError(f"'qualifiers' must list objects with 'name' (and 'ui', 'major'), not {item!r}")
-    return make_qualifier(item.get("ui") or "", item.get("name"), bool(item.get("major")))
+    return make_qualifier(item.get("ui") or "", item.get("name"), _is_major(item))
+
+
+def _is_major(item: dict[str, Any]) -> bool:
+    given = item.get("major")
+    if given not in (True, False, None):
+        # Any text would count as true, "N" too.
+        raise ValueError(f"'major' must be true or false, not {given!r}")
+    return bool(given)
 
 
 def heading_text(heading: Heading, uis: bool = False) -> str:
@@ -127,7 +135,7 @@ def read_headings(texts: Iterable[str], slashes: bool = False) -> tuple[Heading,
     Args:
         texts: As `heading_text` writes them, with or without UIs.
         slashes: Whether what follows a slash is a qualifier, whatever it is; NLM's names have no slash.
-            Otherwise it must be one by its name, its UI or its asterisk: a keyword may be "HIV/AIDS".
+            Otherwise it must be one by its name, its UI or an asterisk before it: a keyword may be "HIV/AIDS".
     """
     return tuple(_read_heading(text, slashes) for text in texts if text.strip("*/| "))
 
@@ -138,20 +146,21 @@ def _read_heading(text: str, slashes: bool) -> Heading:
     while rest and (found := _read_qualifier(rest[-1], slashes)):
         qualifiers.insert(0, found)
         rest.pop()
-    ui, star, name = _split(_DESCRIPTOR, "/".join([first, *rest]))
-    return Heading(ui, name or None, star, tuple(qualifiers))
+    ui, before, behind, name = _split(_DESCRIPTOR, "/".join([first, *rest]))
+    return Heading(ui, name or None, before or behind, tuple(qualifiers))
 
 
 def _read_qualifier(text: str, certain: bool) -> Qualifier | None:
-    ui, star, name = _split(_QUALIFIER, text)
+    ui, before, behind, name = _split(_QUALIFIER, text)
     if in_brackets := _OVID.fullmatch(name):
         name = in_brackets[1]
-    if not (ui or name) or not (certain or ui or star or built_in_qualifier(name)):
+    if not (ui or name) or not (certain or ui or before or built_in_qualifier(name)):
         return None
-    return make_qualifier(ui, name or None, star)
+    return make_qualifier(ui, name or None, before or behind)
 
 
-def _split(pattern: re.Pattern[str], text: str) -> tuple[str, bool, str]:
-    """UI, whether there is an asterisk, and name."""
-    ui, star, name = pattern.fullmatch(text).groups()  # type: ignore[union-attr]
-    return ui or "", bool(star), name.strip("* \n")
+def _split(pattern: re.Pattern[str], text: str) -> tuple[str, bool, bool, str]:
+    """UI, whether there is an asterisk before and behind the name, and name."""
+    ui, star, rest = pattern.fullmatch(text).groups()  # type: ignore[union-attr]
+    name = rest.strip("* \n")
+    return ui or "", bool(star), bool(name) and rest.rstrip().endswith("*"), name

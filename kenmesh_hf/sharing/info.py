@@ -4,6 +4,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 import transformers
 
@@ -11,6 +12,7 @@ from .._version import __version__
 from ..modeling.candidates_kenmesh import KenMeSHCandidates
 from ..modeling.checksums_kenmesh import check_checksums, read_checksums
 from ..modeling.configuration_kenmesh import KenMeSHConfig
+from ..modeling.headings_kenmesh import HEADINGS_FILE, KenMeSHHeadings
 from ..modeling.thresholds_kenmesh import THRESHOLDS_NAME, Thresholds
 from ..modeling.vocabulary_kenmesh import VOCABULARY_FILE, MeshVocabulary
 from ..showing import table_lines
@@ -23,6 +25,7 @@ PARTS = {
     VOCABULARY_FILE: "MeSH vocabulary",
     "candidates.json": "candidate index",
     THRESHOLDS_NAME: "thresholds",
+    HEADINGS_FILE: "major topics and qualifiers",
     RESULTS_FILE: "measured results",
 }
 
@@ -85,19 +88,36 @@ def _describe_parts(folder: Path) -> dict[str, Any]:
         parts["neighbours"] = candidates.index.description
         parts["indexed_journals"] = len(candidates.journals.sizes)
         parts["labels_with_articles"] = int((candidates.label_counts > 0).sum())
+        parts |= _describe_indexed_headings(candidates)
     if (folder / THRESHOLDS_NAME).exists():
         thresholds = Thresholds.from_pretrained(folder)
         parts["threshold"] = thresholds.global_threshold
         parts["presets"] = thresholds.presets
+    if KenMeSHHeadings.is_saved_in(folder):
+        headings = KenMeSHHeadings.from_pretrained(folder)
+        parts["qualifiers"] = len(headings.qualifiers)
+        parts["heading_thresholds"] = headings.thresholds
     if results := read_results(folder):
         parts["results"] = results
     return parts
+
+
+def _describe_indexed_headings(candidates: KenMeSHCandidates) -> dict[str, int]:
+    """Of how many indexed articles it is known which headings are major, and which qualifiers they have."""
+    table, every = candidates.articles.headings, np.arange(candidates.num_articles)
+    if table is None:
+        return {"articles_with_majors": 0, "articles_with_qualifiers": 0}
+    return {
+        "articles_with_majors": int(table.majors_known(every).sum()),
+        "articles_with_qualifiers": int(table.qualifiers_known(every).sum()),
+    }
 
 
 def info_lines(result: dict[str, Any]) -> list[str]:
     """The same for people."""
     rows = [(name, value) for name, value in result.items() if not isinstance(value, dict | list)]
     rows += _flat(result.get("presets", {}), "threshold for ")
+    rows += _flat(result.get("heading_thresholds", {}), "threshold of a ")
     results = dict(result.get("results", {}))
     evaluations = results.pop("evaluations", [])
     rows += _flat({name: value for name, value in results.items() if name not in result})

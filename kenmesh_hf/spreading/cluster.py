@@ -2,6 +2,9 @@
 
 import logging
 import os
+import signal
+import socket
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +19,8 @@ import ray  # noqa: E402
 
 # Bytes that a Ray of our own may share between processes: reports of files are all that passes through it.
 OBJECT_STORE = 256 << 20
+# Seconds in which a cluster must answer at all.
+ANSWER = 15
 
 
 @contextmanager
@@ -24,11 +29,26 @@ def connected(options: RayOptions) -> Iterator[None]:
     if ray.is_initialized():
         yield
         return
+    before = signal.getsignal(signal.SIGTERM)
     _start(options)
+    # Ray would abort this process with a dump; who had a handler before keeps it.
+    _on_sigterm(_exit if before == signal.SIG_DFL else before)
     try:
         yield
     finally:
         ray.shutdown()
+        _on_sigterm(before)
+
+
+def _on_sigterm(handler: Any) -> None:
+    """Sets what SIGTERM does, where that can be done: in the main thread, and if Python set it before."""
+    if handler is not None and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, handler)
+
+
+def _exit(number: int, frame: Any) -> None:
+    """Ends this process as Ctrl+C does: what is under way ends first, workers too."""
+    raise SystemExit(128 + number)
 
 
 def _start(options: RayOptions) -> None:
@@ -37,6 +57,7 @@ def _start(options: RayOptions) -> None:
     quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
     try:
         if options.address:
+            _check_answers(options.address)
             with warnings.catch_warnings(action="ignore"):
                 ray.init(address=options.address, **quiet)
             return
@@ -51,10 +72,23 @@ def _start(options: RayOptions) -> None:
             _system_config={"worker_niceness": 0},
             **quiet,
         )
-    except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+    except Exception as error:
+        # Ray raises bare ones, too, as where a busy machine is too slow to start its processes: those go.
+        ray.shutdown()
         where = f"to the Ray cluster at {options.address}" if options.address else "to a Ray of its own"
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise KenMeSHError(f"kenmesh cannot connect {where}: {reason}") from error
+
+
+def _check_answers(address: str) -> None:
+    """Refuses an address at which nobody listens; Ray would try it for minutes, with a log of its own.
+
+    Raises:
+        OSError: Nobody does.
+    """
+    host, separator, port = address.removeprefix("ray://").rpartition(":")
+    if separator and port.isdecimal():
+        socket.create_connection((host.strip("[]"), int(port)), ANSWER).close()
 
 
 def _cores() -> int:

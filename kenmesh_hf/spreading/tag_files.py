@@ -168,8 +168,11 @@ def _spread(
     progress: bool,
 ) -> None:
     size = sum(piece.input.size for piece in pieces)
-    bar: Any = tqdm(total=size, desc="Tagging", unit="B", unit_scale=True, disable=not progress)
-    with connected(ray_options), bar:
+    # The bar comes when there is a Ray: an address where none is shall be told in a line of its own.
+    with (
+        connected(ray_options),
+        tqdm(total=size, desc="Tagging", unit="B", unit_scale=True, disable=not progress) as bar,
+    ):
         crew = Crew(partial(FileTagger, parcel.send(), job), ray_options)
         for piece, record in crew.work(pieces):
             manifest.add(record)

@@ -13,6 +13,7 @@ import torch
 from ..errors import InputError, KenMeSHError
 from ..files import BUNDLED_CHECKPOINT
 from ..modeling.pipeline_kenmesh import SORTED_BATCHES, MeSHIndexingPipeline, batches
+from ..processes import end_with_parent
 from ..reading import Article
 from ..sharing import load
 from .exports import Tagged
@@ -82,6 +83,7 @@ def _tag(tagger: MeSHIndexingPipeline, window: Sequence[Article], options: TagOp
 
 def _start_worker(options: TagOptions) -> None:
     global _worker
+    end_with_parent()
     torch.set_num_threads(max(1, torch.get_num_threads() // options.num_proc))
     try:
         _worker = options.load()

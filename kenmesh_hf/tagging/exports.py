@@ -84,6 +84,10 @@ def csv_rows(results: Iterable[Tagged], header: str | None = None) -> Iterator[s
 
 def _heading_cells(tag: Tag) -> tuple[str, str, str]:
     heading, score = tag_heading(tag), tag.get("major_score")
+    if not isinstance(score, int | float | None):
+        raise InputError(
+            f"The tag {tag['ui']} cannot be exported: 'major_score' must be a number, not {score!r}."
+        )
     return heading_text(heading), "Y" if heading.major else "N", "" if score is None else f"{score:.4f}"
 
 
@@ -112,8 +116,8 @@ def nbib_rows(results: Iterable[Tagged]) -> Iterator[str]:
 
 def _with_tags(article: Article, tags: Sequence[Tag]) -> Article:
     """The article with its tags as headings, those apart which it has already."""
-    known = {heading.name for heading in article.headings}
-    added = (tag_heading(tag) for tag in tags if tag["name"] not in known)
+    known = {key for heading in article.headings for key in (heading.ui, heading.name)}
+    added = (tag_heading(tag) for tag in tags if not known & {tag["ui"], tag["name"]})
     return replace(article, headings=(*article.headings, *added))
 
 

@@ -95,6 +95,18 @@ def test_ris_keywords_have_qualifiers_where_they_are_nlms(tmp_path):
     )
 
 
+def test_an_asterisk_may_stand_behind_a_name_as_on_pubmeds_pages(tmp_path):
+    lines = ["Diarrhea / drug therapy* / blood", "Zinc*", "HIV/AIDS*"]
+    text = "TY  - JOUR\nTI  - One\n" + "".join(f"KW  - {line}\n" for line in lines) + "ER  - \n"
+    (article,), _ = read(tmp_path, text)
+    therapy, blood = Qualifier("Q000188", "drug therapy", True), Qualifier("Q000097", "blood")
+    assert article.headings == (
+        Heading("", "Diarrhea", True, (therapy, blood)),
+        Heading("", "Zinc", True),
+        Heading("", "HIV/AIDS", True),
+    )
+
+
 def test_ris_damage(tmp_path):
     text = "TY  - JOUR\r\nER  - \r\nTY  - JOUR\rTI  - Good\rER  - \rTY  - JOUR\nTI  - Cut o"
     articles, report = read(tmp_path, text)

@@ -146,6 +146,20 @@ def test_the_driver_killed(cluster, own, inputs, tiny_model, alone, tmp_path):
     assert before == {name: (tmp_path / name).stat().st_mtime_ns for name in before}
 
 
+@pytest.mark.parametrize("sign, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_job_that_is_stopped_ends_its_ray_and_says_no_more_than_that(
+    sign, code, inputs, tiny_model, tmp_path
+):
+    job = start(inputs, tiny_model, tmp_path, "--workers", "2")
+    wait_until(lambda: working(job.pid), "work")
+    started = descendants(job.pid)
+    job.send_signal(sign)
+    _, said = job.communicate(timeout=PATIENCE)
+    assert job.returncode == code
+    assert "Traceback" not in said and "received" not in said
+    wait_until(lambda: not any(title_of(pid) for pid in started), "the end of Ray")
+
+
 def test_from_a_machine_outside_the_cluster(cluster, inputs, tiny_model, alone, tmp_path):
     """Through Ray's client, as from a laptop: the model is sent, a killed worker replaced."""
     node = cluster.add_node(num_cpus=2)
@@ -170,11 +184,13 @@ def _listens(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def test_an_address_where_nobody_answers(inputs, tiny_model, tmp_path):
-    job = start(inputs, tiny_model, tmp_path, "--address", "ray://127.0.0.1:1")
+@pytest.mark.parametrize("address", ["ray://127.0.0.1:1", "127.0.0.1:1"])
+def test_an_address_where_nobody_answers(inputs, tiny_model, tmp_path, address):
+    job = start(inputs, tiny_model, tmp_path, "--address", address)
     _, said = job.communicate(timeout=PATIENCE)
     assert job.returncode == 1
-    assert said.startswith("kenmesh: error: kenmesh cannot connect to the Ray cluster at ray://127.0.0.1:1")
+    assert said.startswith(f"kenmesh: error: kenmesh cannot connect to the Ray cluster at {address}")
+    assert said.count("\n") == 1
     assert "Traceback" not in said
 
 

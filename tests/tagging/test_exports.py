@@ -81,6 +81,11 @@ FULL = [
 ]
 
 
+def test_headings_that_are_known_by_ui_alone_do_not_come_twice():
+    known = Article(title="t", headings=(Heading(TAGS[0]["ui"]),))
+    assert write("nbib", (known, TAGS)).count("MH  - ") == len(TAGS)
+
+
 def test_medline_is_read_as_pubmeds_own_file(tmp_path):
     path = tmp_path / "tags.nbib"
     path.write_text(write("nbib", (ARTICLE, FULL), (Article(title="t"), [])), encoding="utf-8")
@@ -134,3 +139,7 @@ def test_tags_in_a_wrong_form_are_refused():
         for format in ("csv", "ris", "nbib"):
             with pytest.raises(InputError, match="The tag D006973 cannot be exported: 'qualifiers' must"):
                 write(format, (ARTICLE, [HYPERTENSION | bad]))
+    with pytest.raises(InputError, match="The tag D006973 cannot be exported: 'major' must be true or false"):
+        write("ris", (ARTICLE, [HYPERTENSION | {"major": "N"}]))
+    with pytest.raises(InputError, match="'major_score' must be a number, not 'high'"):
+        write("csv", (ARTICLE, [HYPERTENSION | {"major": True, "major_score": "high"}]))

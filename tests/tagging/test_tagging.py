@@ -11,6 +11,8 @@ import time
 from pathlib import Path
 
 import pytest
+from patience import wait_until
+from process_tree import descendants, title_of
 from tiny import tiny_articles
 from tiny_model import UNSEEN
 
@@ -200,6 +202,18 @@ def test_an_ended_process_says_what_to_do(tiny_model, monkeypatch):
     monkeypatch.setattr(tagging, "ProcessPoolExecutor", Broken)
     with pytest.raises(KenMeSHError, match="--num-proc"):
         list(tag_articles(UNSEEN[:1], TagOptions(str(tiny_model), num_proc=2)))
+
+
+def test_processes_end_with_a_job_that_is_killed(tiny_model, tmp_path):
+    write_articles(tiny_articles(2000, seed=3, first_pmid=7001), tmp_path / "many.jsonl")
+    program = [sys.executable, "-m", "kenmesh_hf", "tag", tmp_path / "many.jsonl", "--model", tiny_model]
+    options = ["--out", tmp_path / "tags.jsonl", "--num-proc", "2", "--batch-size", "1", "--quiet"]
+    job = subprocess.Popen([*program, *options], env=os.environ | {"OMP_NUM_THREADS": "1"})
+    wait_until((tmp_path / "tags.jsonl").exists, "the first tags")
+    started = descendants(job.pid)
+    job.send_signal(signal.SIGTERM)
+    assert len(started) >= 2 and job.wait() == -signal.SIGTERM
+    wait_until(lambda: not any(title_of(pid) for pid in started), "the end of its processes")
 
 
 def test_a_killed_job_goes_on_without_loss_or_repeats(tag, tiny_model, tmp_path):
