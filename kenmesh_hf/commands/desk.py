@@ -111,7 +111,8 @@ def _open(desk, arguments: argparse.Namespace) -> int:  # type: ignore[no-untype
         report = ReadReport()
         articles = list(read_articles(path, report=report))
         if not articles:
-            reasons = "; ".join(place for places in report.examples.values() for place in places)
+            told = report.examples.items()
+            reasons = "; ".join(f"{reason}: {place}" for reason, places in told for place in places)
             raise InputError(f"There is no article to put on the desk in {path}. {reasons}".strip())
         open_collection(desk, path.name, arguments.who, articles, report.skipped.total())
         print(f"{path.name}: {len(articles):,} article{'' if len(articles) == 1 else 's'} on the desk")
