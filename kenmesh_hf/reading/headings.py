@@ -1,7 +1,7 @@
 """A MeSH heading of an article with its qualifiers, and its forms in files: an object, or text.
 
-As text it is written as in MEDLINE, "Zinc/*therapeutic use/blood": an asterisk before what is a major topic, a
-slash before each qualifier. PubMed's pages have the asterisk behind, "Zinc / therapeutic use*".
+As text it is written as in MEDLINE, "Zinc/*therapeutic use/blood": an asterisk before what is a major topic,
+a slash before each qualifier. PubMed's pages have the asterisk behind, "Zinc / therapeutic use*".
 """
 
 import re
@@ -135,7 +135,7 @@ def read_headings(texts: Iterable[str], slashes: bool = False) -> tuple[Heading,
     Args:
         texts: As `heading_text` writes them, with or without UIs.
         slashes: Whether what follows a slash is a qualifier, whatever it is; NLM's names have no slash.
-            Otherwise it must be one by its name, its UI or an asterisk before it: a keyword may be "HIV/AIDS".
+            Otherwise it must be one by its name, its UI or the asterisk before it: "HIV/AIDS" is a keyword.
     """
     return tuple(_read_heading(text, slashes) for text in texts if text.strip("*/| "))
 

@@ -8,6 +8,9 @@ a tenth of the megabytes (11, not 100) is installed; and the OpenAPI description
 import asyncio
 import os
 import secrets
+import signal
+import sys
+import threading
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -221,6 +224,9 @@ def serve(
     if settings:
         secret = f"?token={settings.token}" if settings.token else ""
         print(f"The desk {desk} is at http://{host}:{port}/desk/{secret}", flush=True)
+    if threading.current_thread() is threading.main_thread():
+        # uvicorn raises the signal anew when all is closed; by default it ends us before Python cleans up.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     uvicorn.run(app, host=host, port=port, log_level="warning", forwarded_allow_ips=trusted_proxies)
 
 

@@ -25,8 +25,8 @@ PARTS = {
     VOCABULARY_FILE: "MeSH vocabulary",
     "candidates.json": "candidate index",
     THRESHOLDS_NAME: "thresholds",
-    HEADINGS_FILE: "major topics and qualifiers",
     RESULTS_FILE: "measured results",
+    HEADINGS_FILE: "major topics and qualifiers",
 }
 
 

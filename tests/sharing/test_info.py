@@ -37,7 +37,7 @@ def test_everything_about_a_model_as_json(info, folder):
     assert found["presets"] == {"precision": 0.7, "recall": 0.2}
     assert found["files"]["model.safetensors"] == (folder / "model.safetensors").stat().st_size
     assert set(found["versions"]) == {"kenmesh_hf", "torch", "transformers", "datasets"}
-    assert (found["problems"], found["without"]) == ([], [])
+    assert (found["problems"], found["without"]) == ([], ["major topics and qualifiers"])
 
 
 def test_the_same_for_people(info, folder):
@@ -52,6 +52,17 @@ def test_the_same_for_people(info, folder):
     assert rows["training articles"].strip() == "120"
     assert "Validation" in out and "0.6100" in out
     assert "All 6 listed files are as they were saved." in out
+
+
+def test_a_model_that_tells_headings(info, telling_model, telling_tagger):
+    found = json.loads(info(telling_model, "--json")[1])
+    assert "major topics and qualifiers" not in found["without"]
+    assert found["qualifiers"] == 76
+    assert found["heading_thresholds"] == telling_tagger.processor.headings.thresholds
+    assert 0 < found["articles_with_qualifiers"] <= found["articles_with_majors"] <= found["indexed_articles"]
+    rows = dict(line.split("  ", 1) for line in info(telling_model)[1].splitlines() if "  " in line)
+    assert rows["articles with majors"].strip() == str(found["articles_with_majors"])
+    assert "threshold of a major" in rows and "threshold of a qualifier" in rows
 
 
 def test_an_encoder_is_named(info, encoder_model):
