@@ -16,8 +16,9 @@ Tagged = tuple[Article, Sequence[Tag]]
 
 CSV_COLUMNS = ("pmid", "title", "journal", "year", "ui", "name", "score", "tree_numbers")
 # Where tags say which are major topics and under which aspects: NLM's whole heading, Y or N, its score.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 HEADING_COLUMNS = ("heading", "major", "major_score")
+# What spreadsheets take for the beginning of a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def tag_heading(tag: Tag) -> Heading:
