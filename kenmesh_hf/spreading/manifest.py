@@ -75,7 +75,10 @@ class Manifest:
         return record is not None and (record["size"], record["state"]) == (file.size, file.state)
 
     def plan(self, inputs: Sequence[InputFile], ending: str) -> list[Piece]:
-        """What is still to be done; files of one name in several folders get names of their own."""
+        """What is still to be done; files of one name in several folders get names of their own.
+
+        The largest come first, so that no worker begins one when the others are about to end.
+        """
         planned = {file.path: record["output"] for file in inputs if (record := self.records.get(file.path))}
         taken = Counter(record["output"] for record in self.records.values())
         for file in inputs:
@@ -85,7 +88,8 @@ class Manifest:
                     number += 1
                 taken[name] += 1
                 planned[file.path] = name
-        return [Piece(file, planned[file.path]) for file in inputs if not self.is_done(file)]
+        pieces = [Piece(file, planned[file.path]) for file in inputs if not self.is_done(file)]
+        return sorted(pieces, key=lambda piece: -piece.input.size)
 
     def add(self, record: Record) -> None:
         """Takes up a record that a worker has written."""

@@ -31,6 +31,12 @@ def test_outputs_are_named_after_inputs_and_never_shared(tmp_path):
     ]  # fmt: skip
 
 
+def test_the_largest_files_are_done_first(tmp_path):
+    manifest = Manifest(str(tmp_path), SETTINGS, resume=False)
+    inputs = [file("/a/x", size=2), file("/a/y", size=9), file("/a/z", size=5)]
+    assert [piece.input.size for piece in manifest.plan(inputs, ".jsonl")] == [9, 5, 2]
+
+
 def test_finished_files_keep_their_names_and_are_done_again_only_if_changed(tmp_path):
     out = str(tmp_path)
     write_record(out, record("/b/x.xml", "x-2.jsonl"))
