@@ -12,6 +12,8 @@ from .articles import label_ids
 from .findings import look_up
 
 _RANKER_ARTICLES = 4000
+# Recent articles do alone if there are so many: their candidates are most like those of what is tagged later.
+_ENOUGH_RECENT = 2000
 # Wrong candidates kept for each right one. They are many and mostly alike, and few of them leave the weight
 # to the right ones at the end of the order, which are those that a cut may lose.
 _WRONG = 0.25
@@ -25,14 +27,16 @@ def fit_ranker(
 
     Args:
         candidates: Whose order is learned.
-        articles: Labelled training articles to choose from. Those with an abstract are preferred, since
-            that is what is tagged later.
+        articles: Labelled training articles to choose from. Those with an abstract are preferred, and recent
+            ones, since that is what is tagged later.
         vocabulary: The labels.
         seed: Of the choice.
     """
     rich = [row for row, article in enumerate(articles) if article.abstract] or list(range(len(articles)))
+    since = candidates.options.recent
+    recent = [row for row in rich if (articles[row].year or since) >= since]
     random = np.random.default_rng(seed)
-    rows = random.permutation(rich)[:_RANKER_ARTICLES]
+    rows = random.permutation(recent if len(recent) >= _ENOUGH_RECENT else rich)[:_RANKER_ARTICLES]
     everything = replace(candidates.options, max_candidates=None)
     features, targets = [], []
     for row, findings in zip(rows, look_up(candidates, [articles[row] for row in rows]), strict=True):
