@@ -136,7 +136,8 @@ def describe(out: Path, figures: dict, trained_on: int, validation: str):
     (out / CARD).write_text(render_model_card(read_results(out), card_template()), encoding="utf-8")
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Reads the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -152,6 +153,9 @@ if __name__ == "__main__":
     parser.add_argument(
         "--out", type=Path, default=kenmesh_hf.BUNDLED_CHECKPOINT, help="folder of the checkpoint"
     )
-    arguments = parser.parse_args()
-    files = arguments.articles, arguments.headings, arguments.validation
-    build(arguments.mesh, *files, arguments.work, arguments.out)
+    options = parser.parse_args()
+    build(options.mesh, options.articles, options.headings, options.validation, options.work, options.out)
+
+
+if __name__ == "__main__":
+    main()
