@@ -61,13 +61,13 @@ class Heading:
         Raises:
             ValueError: It is neither.
         """
-        if isinstance(item, str):
+        if isinstance(item, str) and item:
             return cls(item)
         if not _is_named(item):
             raise ValueError(f"'mesh' must list objects with 'ui' (and 'name', 'major'), not {item!r}")
         given = item.get("qualifiers")
         qualifiers = tuple(map(_qualifier_of, _listed(given))) if given else ()
-        return cls(item.get("ui") or "", item.get("name"), _is_major(item), qualifiers)
+        return cls(item.get("ui") or "", _name_of(item), _is_major(item), qualifiers)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -80,10 +80,19 @@ def make_qualifier(ui: str, name: str | None, major: bool) -> Qualifier:
 def _is_named(item: Any) -> bool:
     return (
         isinstance(item, dict)
-        and isinstance(item.get("ui") or "", str)
-        and isinstance(item.get("name") or "", str)
+        and all(isinstance(item.get(key), str | None) for key in ("ui", "name"))
         and bool(item.get("ui") or item.get("name"))
     )
+
+
+def _name_of(item: dict[str, Any]) -> str | None:
+    name = item.get("name")
+    return None if name is None else whole_characters(name)
+
+
+def whole_characters(text: str) -> str:
+    """The text with a question mark for half a character, "\\ud83d", which JSON can hold and no file."""
+    return text if text.isascii() else text.encode(errors="replace").decode()
 
 
 def _listed(given: Any) -> list[Any]:
@@ -93,11 +102,11 @@ def _listed(given: Any) -> list[Any]:
 
 
 def _qualifier_of(item: Any) -> Qualifier:
-    if isinstance(item, str):
+    if isinstance(item, str) and item:
         return make_qualifier("", item, False)
     if not _is_named(item):
         raise ValueError(f"'qualifiers' must list objects with 'name' (and 'ui', 'major'), not {item!r}")
-    return make_qualifier(item.get("ui") or "", item.get("name"), _is_major(item))
+    return make_qualifier(item.get("ui") or "", _name_of(item), _is_major(item))
 
 
 def _is_major(item: dict[str, Any]) -> bool:

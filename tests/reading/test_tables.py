@@ -17,10 +17,11 @@ def read(tmp_path, text, **options):
 
 def test_jsonl_skips_only_the_bad_lines(tmp_path):
     good = [json.dumps({"pmid": str(n), "title": f"T{n}"}) for n in range(3)]
-    bad = ['{"title": "cut', "[1]", '{"title": 3.5}', "{}", '{"pmid": "1", "title": "again"}', "[" * 100_000]
+    unfit = ["[1]", '{"title": 3.5}', '{"title": "A", "mesh": 7}', "{}"]
+    bad = ['{"title": "cut', *unfit, '{"pmid": "1", "title": "again"}', "[" * 100_000]
     articles, report = read(tmp_path, "\n".join([good[0], *bad, "", good[1], good[2]]), format="jsonl")
     assert [article.title for article in articles] == ["T0", "again", "T2"]
-    assert report.skipped == {"broken JSON": 2, "not an article": 3, "duplicate PMID": 1}
+    assert report.skipped == {"broken JSON": 2, "not an article": 4, "duplicate PMID": 1}
     assert report.examples["broken JSON"][0].split(" (")[0].endswith("line 2")
 
 
