@@ -10,13 +10,29 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from ..modeling.qualifiers_kenmesh import built_in_qualifier
+from ..modeling.qualifiers_kenmesh import built_in_qualifier, qualifier_key
 
 # "D015032 *Zinc" and "Q000627 *therapeutic use"; UI, asterisk and name may each be missing.
 _DESCRIPTOR = re.compile(r"\s*(?:(D\d{6,9})\b)?\s*(\*?)(.*)", re.DOTALL)
 _QUALIFIER = re.compile(r"\s*(?:(Q\d{6,9})\b)?\s*(\*?)(.*)", re.DOTALL)
 # Ovid writes "dt [Drug Therapy]".
 _OVID = re.compile(r"[a-z]{2} \[(.+)\]")
+# Qualifiers that NLM had until 2017: files saved before still have them.
+_FORMER = frozenset(
+    map(
+        qualifier_key,
+        (
+            "contraindications",
+            "diagnostic use",
+            "manpower",
+            "radiography",
+            "radionuclide imaging",
+            "secretion",
+            "ultrasonography",
+            "utilization",
+        ),
+    )
+)
 
 
 @dataclass(slots=True, frozen=True)
@@ -144,15 +160,17 @@ def read_headings(texts: Iterable[str], slashes: bool = False) -> tuple[Heading,
     Args:
         texts: As `heading_text` writes them, with or without UIs.
         slashes: Whether what follows a slash is a qualifier, whatever it is; NLM's names have no slash.
-            Otherwise it must be one by its name, its UI or the asterisk before it: "HIV/AIDS" is a keyword.
+            Otherwise it must be one by its name, its UI or the asterisk before it, or the heading must have
+            its UI: "HIV/AIDS" is a keyword.
     """
     return tuple(_read_heading(text, slashes) for text in texts if text.strip("*/| "))
 
 
 def _read_heading(text: str, slashes: bool) -> Heading:
     first, *rest = text.split("/")
+    certain = slashes or bool(_split(_DESCRIPTOR, first)[0])
     qualifiers: list[Qualifier] = []
-    while rest and (found := _read_qualifier(rest[-1], slashes)):
+    while rest and (found := _read_qualifier(rest[-1], certain)):
         qualifiers.insert(0, found)
         rest.pop()
     ui, before, behind, name = _split(_DESCRIPTOR, "/".join([first, *rest]))
@@ -163,9 +181,14 @@ def _read_qualifier(text: str, certain: bool) -> Qualifier | None:
     ui, before, behind, name = _split(_QUALIFIER, text)
     if in_brackets := _OVID.fullmatch(name):
         name = in_brackets[1]
-    if not (ui or name) or not (certain or ui or before or built_in_qualifier(name)):
+    if not (ui or name) or not (certain or ui or before or _is_qualifier(name)):
         return None
     return make_qualifier(ui, name or None, before or behind)
+
+
+def _is_qualifier(name: str) -> bool:
+    """Whether NLM has or had a qualifier of this name."""
+    return built_in_qualifier(name) is not None or qualifier_key(name) in _FORMER
 
 
 def _split(pattern: re.Pattern[str], text: str) -> tuple[str, bool, bool, str]:

@@ -5,7 +5,7 @@ import json
 import pytest
 from places import DATA
 
-from kenmesh_hf.reading import Heading, Qualifier, ReadReport, read_articles
+from kenmesh_hf.reading import Article, Heading, Qualifier, ReadReport, read_articles, write_articles
 
 
 def read(tmp_path, text, **options):
@@ -51,6 +51,19 @@ def test_a_cell_of_headings_with_qualifiers(tmp_path):
         Heading("D003967", None, True, (Qualifier("Q000188", "drug therapy", True),)),
         Heading("", "HIV/AIDS"),
     )
+
+
+def test_what_follows_a_slash_behind_a_descriptors_ui_is_a_qualifier_whatever_it_is(tmp_path):
+    articles = [
+        Article("A", headings=(Heading("D008397", "Masks", True, (Qualifier("", "new aspect", True),)),)),
+        Article("B", headings=(Heading("", "HIV/AIDS"), Heading("D008397", "Masks"))),
+    ]
+    for name in ("a.csv", "a.tsv"):
+        write_articles(articles, tmp_path / name)
+        assert list(read_articles(tmp_path / name)) == articles
+    (tmp_path / "a.csv").write_text("title,mesh\nA,D008397 Masks/new aspect\n", encoding="utf-8")
+    (article,) = read_articles(tmp_path / "a.csv")
+    assert article.headings == (Heading("D008397", "Masks", False, (Qualifier("", "new aspect"),)),)
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
