@@ -241,3 +241,8 @@ def test_the_package_knows_its_names_and_no_others():
     assert all(hasattr(kenmesh_hf, name) for name in kenmesh_hf.__all__)
     with pytest.raises(AttributeError, match="kenmesh_hf.*nothing"):
         kenmesh_hf.nothing  # noqa: B018
+
+
+def test_a_port_that_cannot_be_is_told_before_the_model_is_loaded(fails):
+    for port in ("-1", "65536"):
+        assert f"--port is {port}" in fails("serve", "--port", port)
