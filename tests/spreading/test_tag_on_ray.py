@@ -232,6 +232,15 @@ def test_a_dataset_gets_a_column_of_tags(local_ray, inputs, tiny_model, tiny_tag
         assert [tag["ui"] for tag in row["tags"]] == [tag["ui"] for tag in expected[row["pmid"]]]
 
 
+def test_what_cannot_become_a_dataset_with_tags_is_a_sentence(local_ray, tiny_model, tmp_path):
+    options = TagOptions(str(tiny_model))
+    with pytest.raises(InputError, match="no file in"):
+        tag_dataset(tmp_path, options, workers=1)
+    tagged = ray.data.from_items([{"title": "A", "tags": ["mine"]}])
+    with pytest.raises(ray.exceptions.RayTaskError, match="a column tags already"):
+        tag_dataset(tagged, options, workers=1).take_all()
+
+
 def test_files_become_a_dataset_with_tags(local_ray, inputs, tiny_model, alone):
     files = sorted(inputs.glob("part*.gz"))
     tagged = tag_dataset(files, TagOptions(str(tiny_model)), workers=2).take_all()
