@@ -2,6 +2,7 @@
 
 import argparse
 
+from ..errors import InputError
 from .arguments import add_model, loading
 from .command import Command
 
@@ -25,6 +26,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def check(arguments: argparse.Namespace) -> None:
+    """Refuses what no machine has."""
+    if not 0 <= arguments.port < 1 << 16:
+        raise InputError(f"--port is {arguments.port}; it must be in 0 … 65535.")
+
+
 def run(arguments: argparse.Namespace) -> None:
     from ..serving import serve
 
@@ -41,5 +48,6 @@ kenmesh serve --workers 4
 kenmesh serve --desk review.sqlite""",
     add_arguments=add_arguments,
     run=run,
+    check=check,
     scores=True,
 )

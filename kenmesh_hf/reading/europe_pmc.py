@@ -4,7 +4,6 @@ import re
 from html import unescape
 from typing import Any
 
-from .headings import Heading, make_qualifier
 from .pubmed_fields import iso_date
 from .records import Article
 
@@ -50,19 +49,21 @@ def _article(item: dict[str, Any]) -> Article:
     journal = issue.get("journal") or {}
     date = iso_date((issue.get("dateOfPublication") or str(item.get("pubYear") or "")).replace("-", " "))
     pmid = str(item.get("pmid") or "")
-    return Article(
-        title=_plain(item.get("title") or ""),
-        abstract=_plain(LABEL.sub(_label, item.get("abstractText") or "")),
-        pmid=pmid if pmid.isdecimal() else None,
-        journal=journal.get("title") or item.get("journalTitle") or None,
-        year=int(date[:4]) if date else None,
-        headings=tuple(map(_heading, (item.get("meshHeadingList") or {}).get("meshHeading") or ())),
-        journal_abbreviation=journal.get("isoabbreviation") or journal.get("medlineAbbreviation") or None,
-        nlm_id=journal.get("nlmid") or None,
-        pmcid=item.get("pmcid") or None,
-        date=date,
-        date_completed=item.get("dateOfCompletion") or None,
-        date_revised=item.get("dateOfRevision") or None,
+    return Article.from_dict(
+        {
+            "title": _plain(item.get("title") or ""),
+            "abstract": _plain(LABEL.sub(_label, item.get("abstractText") or "")),
+            "pmid": pmid if pmid.isdecimal() else None,
+            "journal": journal.get("title") or item.get("journalTitle"),
+            "year": date and date[:4],
+            "mesh": [*map(_heading, (item.get("meshHeadingList") or {}).get("meshHeading") or ())],
+            "journal_abbreviation": journal.get("isoabbreviation") or journal.get("medlineAbbreviation"),
+            "nlm_id": journal.get("nlmid"),
+            "pmcid": item.get("pmcid"),
+            "date": date,
+            "date_completed": item.get("dateOfCompletion"),
+            "date_revised": item.get("dateOfRevision"),
+        }
     )
 
 
@@ -70,11 +71,11 @@ def _label(found: re.Match[str]) -> str:
     return f" {found[1].upper()}: " if found[1] else " "
 
 
-def _heading(item: dict[str, Any]) -> Heading:
-    """Read a heading; Europe PMC gives names without UIs."""
-    qualifiers = (item.get("meshQualifierList") or {}).get("meshQualifier") or ()
-    aspects = (make_qualifier("", given["qualifierName"], _is_major(given)) for given in qualifiers)
-    return Heading("", item["descriptorName"], _is_major(item), tuple(aspects))
+def _heading(item: dict[str, Any]) -> dict[str, Any]:
+    """A heading in our form; Europe PMC gives names without UIs."""
+    given = (item.get("meshQualifierList") or {}).get("meshQualifier") or ()
+    qualifiers = [{"name": aspect["qualifierName"], "major": _is_major(aspect)} for aspect in given]
+    return {"name": item["descriptorName"], "major": _is_major(item), "qualifiers": qualifiers}
 
 
 def _is_major(item: dict[str, Any]) -> bool:

@@ -10,13 +10,29 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from ..modeling.qualifiers_kenmesh import built_in_qualifier
+from ..modeling.qualifiers_kenmesh import built_in_qualifier, qualifier_key
 
 # "D015032 *Zinc" and "Q000627 *therapeutic use"; UI, asterisk and name may each be missing.
 _DESCRIPTOR = re.compile(r"\s*(?:(D\d{6,9})\b)?\s*(\*?)(.*)", re.DOTALL)
 _QUALIFIER = re.compile(r"\s*(?:(Q\d{6,9})\b)?\s*(\*?)(.*)", re.DOTALL)
 # Ovid writes "dt [Drug Therapy]".
 _OVID = re.compile(r"[a-z]{2} \[(.+)\]")
+# Qualifiers that NLM had until 2017: files saved before still have them.
+_FORMER = frozenset(
+    map(
+        qualifier_key,
+        (
+            "contraindications",
+            "diagnostic use",
+            "manpower",
+            "radiography",
+            "radionuclide imaging",
+            "secretion",
+            "ultrasonography",
+            "utilization",
+        ),
+    )
+)
 
 
 @dataclass(slots=True, frozen=True)
@@ -61,13 +77,13 @@ class Heading:
         Raises:
             ValueError: It is neither.
         """
-        if isinstance(item, str):
+        if isinstance(item, str) and item:
             return cls(item)
         if not _is_named(item):
             raise ValueError(f"'mesh' must list objects with 'ui' (and 'name', 'major'), not {item!r}")
         given = item.get("qualifiers")
         qualifiers = tuple(map(_qualifier_of, _listed(given))) if given else ()
-        return cls(item.get("ui") or "", item.get("name"), _is_major(item), qualifiers)
+        return cls(item.get("ui") or "", _name_of(item), _is_major(item), qualifiers)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -80,10 +96,19 @@ def make_qualifier(ui: str, name: str | None, major: bool) -> Qualifier:
 def _is_named(item: Any) -> bool:
     return (
         isinstance(item, dict)
-        and isinstance(item.get("ui") or "", str)
-        and isinstance(item.get("name") or "", str)
+        and all(isinstance(item.get(key), str | None) for key in ("ui", "name"))
         and bool(item.get("ui") or item.get("name"))
     )
+
+
+def _name_of(item: dict[str, Any]) -> str | None:
+    name = item.get("name")
+    return None if name is None else whole_characters(name)
+
+
+def whole_characters(text: str) -> str:
+    """The text with a question mark for half a character, "\\ud83d", which JSON can hold and no file."""
+    return text if text.isascii() else text.encode(errors="replace").decode()
 
 
 def _listed(given: Any) -> list[Any]:
@@ -93,11 +118,11 @@ def _listed(given: Any) -> list[Any]:
 
 
 def _qualifier_of(item: Any) -> Qualifier:
-    if isinstance(item, str):
+    if isinstance(item, str) and item:
         return make_qualifier("", item, False)
     if not _is_named(item):
         raise ValueError(f"'qualifiers' must list objects with 'name' (and 'ui', 'major'), not {item!r}")
-    return make_qualifier(item.get("ui") or "", item.get("name"), _is_major(item))
+    return make_qualifier(item.get("ui") or "", _name_of(item), _is_major(item))
 
 
 def _is_major(item: dict[str, Any]) -> bool:
@@ -135,15 +160,17 @@ def read_headings(texts: Iterable[str], slashes: bool = False) -> tuple[Heading,
     Args:
         texts: As `heading_text` writes them, with or without UIs.
         slashes: Whether what follows a slash is a qualifier, whatever it is; NLM's names have no slash.
-            Otherwise it must be one by its name, its UI or the asterisk before it: "HIV/AIDS" is a keyword.
+            Otherwise it must be one by its name, its UI or the asterisk before it, or the heading must have
+            its UI: "HIV/AIDS" is a keyword.
     """
     return tuple(_read_heading(text, slashes) for text in texts if text.strip("*/| "))
 
 
 def _read_heading(text: str, slashes: bool) -> Heading:
     first, *rest = text.split("/")
+    certain = slashes or bool(_split(_DESCRIPTOR, first)[0])
     qualifiers: list[Qualifier] = []
-    while rest and (found := _read_qualifier(rest[-1], slashes)):
+    while rest and (found := _read_qualifier(rest[-1], certain)):
         qualifiers.insert(0, found)
         rest.pop()
     ui, before, behind, name = _split(_DESCRIPTOR, "/".join([first, *rest]))
@@ -154,9 +181,14 @@ def _read_qualifier(text: str, certain: bool) -> Qualifier | None:
     ui, before, behind, name = _split(_QUALIFIER, text)
     if in_brackets := _OVID.fullmatch(name):
         name = in_brackets[1]
-    if not (ui or name) or not (certain or ui or before or built_in_qualifier(name)):
+    if not (ui or name) or not (certain or ui or before or _is_qualifier(name)):
         return None
     return make_qualifier(ui, name or None, before or behind)
+
+
+def _is_qualifier(name: str) -> bool:
+    """Whether NLM has or had a qualifier of this name."""
+    return built_in_qualifier(name) is not None or qualifier_key(name) in _FORMER
 
 
 def _split(pattern: re.Pattern[str], text: str) -> tuple[str, bool, bool, str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from ..errors import InputError
-from .headings import Heading
+from .headings import Heading, whole_characters
 
 EXAMPLES = 3
 
@@ -107,7 +107,7 @@ class Article:
             pmid=_text(row, "pmid"),
             journal=_text(row, "journal"),
             year=_number(row, "year"),
-            headings=tuple(map(Heading.from_dict, row.get("mesh") or ())),
+            headings=tuple(map(Heading.from_dict, _list(row, "mesh"))),
             version=_number(row, "version"),
             **{key: _text(row, key) for key in EXTRA_KEYS if key != "version"},
         )
@@ -119,10 +119,17 @@ EXTRA_KEYS = tuple(item.name for item in fields(Article))[6:]
 def _text(row: dict[str, Any], key: str) -> str | None:
     value = row.get(key)
     if value is None or isinstance(value, str):
-        return (value or "").strip() or None
+        return whole_characters(value or "").strip() or None
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     raise ValueError(f"{key!r} must be text, not {type(value).__name__}")
+
+
+def _list(row: dict[str, Any], key: str) -> list[Any]:
+    value = row.get(key)
+    if value is None or isinstance(value, list):
+        return value or []
+    raise ValueError(f"{key!r} must be a list, not {type(value).__name__}")
 
 
 def _number(row: dict[str, Any], key: str) -> int | None:
@@ -131,7 +138,7 @@ def _number(row: dict[str, Any], key: str) -> int | None:
         return None
     try:
         return int(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{key!r} must be a whole number, not {value!r}") from None
 
 

@@ -15,7 +15,7 @@ from transformers.utils import logging as transformers_logging
 
 from ..errors import InputError
 from ..modeling.pipeline_kenmesh import MeSHIndexingPipeline
-from ..processes import end_with_parent
+from ..processes import deaf_to_interrupts, end_with_parent
 from ..sharing import load
 
 logger = logging.getLogger(__name__)
@@ -48,8 +48,16 @@ class TaggerProcesses:
     def _new_pool(self) -> ProcessPoolExecutor:
         context = multiprocessing.get_context("spawn")
         pool = ProcessPoolExecutor(self.number, mp_context=context, initializer=_begin, initargs=self._start)
-        for ready in [pool.submit(_check_loaded) for _ in range(self.number)]:
-            ready.result()
+        try:
+            with deaf_to_interrupts():
+                loaded = [pool.submit(_check_loaded) for _ in range(self.number)]
+            for ready in loaded:
+                ready.result()
+        except BaseException:
+            # Nobody who stops the server while they start waits until they have loaded a model.
+            for process in list((pool._processes or {}).values()):
+                process.kill()
+            raise
         return pool
 
     def __call__(self, articles: Sequence[dict[str, Any]], **options: Any) -> list[list[dict[str, Any]]]:
@@ -81,7 +89,7 @@ class TaggerProcesses:
 def _begin(model: Any, loading: dict[str, Any], threads: int) -> None:
     global _tagger
     end_with_parent()
-    # Ctrl+C reaches all processes of a terminal; the server ends these when its last answers are given.
+    # Also where they cannot be started deaf to it: the server ends these when its last answers are given.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     torch.set_num_threads(threads)

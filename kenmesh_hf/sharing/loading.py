@@ -93,7 +93,8 @@ def load(model: str | Path | None = None, **options: Any) -> MeSHIndexingPipelin
         processor = KenMeSHProcessor.from_pretrained(folder)
         network = KenMeSHForMeSHIndexing.from_pretrained(folder, **how)
         return MeSHIndexingPipeline(model=network, processor=processor, **options)
-    except (KeyError, RuntimeError, SafetensorError) as error:
+    except (KeyError, RuntimeError, AssertionError, SafetensorError) as error:
+        # An assertion is what a PyTorch without CUDA says of a GPU.
         sentence = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(f"{folder} cannot be loaded: {sentence}") from error
 

@@ -74,13 +74,27 @@ class Manifest:
         record = self.records.get(file.path)
         return record is not None and (record["size"], record["state"]) == (file.size, file.state)
 
+    def without_own(self, files: Sequence[InputFile]) -> list[InputFile]:
+        """The files less those that the job itself wrote: its folder may lie within its inputs.
+
+        Raises:
+            InputError: One of them stands where the manifest will.
+        """
+        place, records = f"{self.out}/{MANIFEST_FILE}", f"{self.out}/{RECORDS_FOLDER}/"
+        if not self.records and any(file.path == place for file in files):
+            raise InputError(f"{place} would be overwritten by the manifest; choose another folder for tags.")
+        own = {place, *(f"{self.out}/{record['output']}" for record in self.records.values())}
+        return [file for file in files if file.path not in own and not file.path.startswith(records)]
+
     def plan(self, inputs: Sequence[InputFile], ending: str) -> list[Piece]:
         """What is still to be done; files of one name in several folders get names of their own.
 
-        The largest come first, so that no worker begins one when the others are about to end.
+        None has the name of the manifest, or of an input that lies in the same folder. The largest come
+        first, so that no worker begins one when the others are about to end.
         """
         planned = {file.path: record["output"] for file in inputs if (record := self.records.get(file.path))}
         taken = Counter(record["output"] for record in self.records.values())
+        taken.update([MANIFEST_FILE, *(file.path.removeprefix(f"{self.out}/") for file in inputs)])
         for file in inputs:
             if file.path not in planned:
                 stem, number = _stem(file.path), 1

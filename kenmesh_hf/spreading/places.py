@@ -141,7 +141,7 @@ def whole(target: str) -> Iterator[Path]:
         place = Path(target)
         with reached(target):
             place.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = place.with_name(f".{place.name}.{uuid4().hex}{UNFINISHED}")
+        unfinished = place.with_name(f".{uuid4().hex}{UNFINISHED}")
         try:
             yield unfinished
             unfinished.replace(place)

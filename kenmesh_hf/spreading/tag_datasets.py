@@ -31,6 +31,8 @@ class RowTagger:
         known = [name for name in FIELDS if name in table.column_names]
         if not known:
             raise InputError(f"The dataset has none of the columns {', '.join(FIELDS)}; rename yours.")
+        if "tags" in table.column_names:
+            raise InputError("The dataset has a column tags already; rename or drop it.")
         rows = table.select(known).to_pylist()
         tags = self.tagger(rows, batch_size=self.options.batch_size, **self.options.choice)
         return table.append_column("tags", tag_column(tags))
@@ -78,6 +80,8 @@ def tag_dataset(
 def read_dataset(paths: Sequence[str | Path]) -> ray.data.Dataset:
     """Articles of files as a dataset; each file is read by one task, which gives it out block by block."""
     files = [{"file": file.path} for file in find_inputs(paths)]
+    if not files:
+        raise InputError(f"There is no file in {', '.join(map(str, paths))}. Check the path.")
     listed = ray.data.from_items(files, override_num_blocks=len(files))
     return listed.map_batches(_read, batch_size=1, batch_format="pyarrow", num_cpus=1)
 

@@ -125,10 +125,11 @@ def tag_files_on_ray(
     ray_options.check()
     if format not in FORMATS:
         raise InputError(f"Files of tags on Ray are {' or '.join(FORMATS)}, not {format}.")
-    files = find_inputs(inputs)
+    found = find_inputs(inputs)
     parcel = Parcel.of(options)
     settings = {"model": {"name": options.model, "sha256": parcel.key}, "options": _settings(options, format)}
     manifest = Manifest(out, settings, resume)
+    files = manifest.without_own(found)
     pieces = manifest.plan(files, f".{format}")
     folders = [out, f"{out}/{RECORDS_FOLDER}"]
     _make_folders(folders)

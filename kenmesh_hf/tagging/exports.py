@@ -64,12 +64,14 @@ def csv_rows(results: Iterable[Tagged], header: str | None = None) -> Iterator[s
     """A header, then one line for each tag; an article without tags keeps a line with empty cells.
 
     Args:
-        results: Articles and tags. Columns for major topics and qualifiers are there if a tag tells of them.
+        results: Articles and tags. Columns for major topics and qualifiers are there if a tag tells of them,
+            or if there is no tag yet that could.
         header: That of a file to go on with, whose columns are used and which is not written again.
     """
     if header is None:
         results = list(results)
-        told = any("major" in tag or "qualifiers" in tag for _, tags in results for tag in tags)
+        given = [tag for _, tags in results for tag in tags]
+        told = not given or any("major" in tag or "qualifiers" in tag for tag in given)
         header = _csv_line((*CSV_COLUMNS, *(HEADING_COLUMNS if told else ())))
         yield header
     full = HEADING_COLUMNS[0] in header
@@ -84,12 +86,14 @@ def csv_rows(results: Iterable[Tagged], header: str | None = None) -> Iterator[s
 
 
 def _heading_cells(tag: Tag) -> tuple[str, str, str]:
+    """NLM's heading, whether it is major and its score; these two are empty where the tag does not tell."""
     heading, score = tag_heading(tag), tag.get("major_score")
     if not isinstance(score, int | float | None):
         raise InputError(
             f"The tag {tag['ui']} cannot be exported: 'major_score' must be a number, not {score!r}."
         )
-    return heading_text(heading), "Y" if heading.major else "N", "" if score is None else f"{score:.4f}"
+    major = "Y" if heading.major else "N" if "major" in tag else ""
+    return heading_text(heading), major, "" if score is None else f"{score:.4f}"
 
 
 def _csv_line(cells: Iterable[Any]) -> str:

@@ -63,7 +63,8 @@ def _concepts(tags_of_articles: Iterable[Sequence[Tag]], check_tags: bool) -> li
     for tag in sorted(best.values(), key=lambda tag: (-shared[tag["ui"]], -tag["score"], tag["ui"])):
         if check_tags or tag["ui"] not in CHECK_TAGS:
             numbers = tag.get("tree_numbers") or ("",)
-            groups[numbers[0][:1]].append(tag)
+            # Tags that are handed in may have places outside MeSH.
+            groups.get(numbers[0][:1], groups[""]).append(tag)
     return [group for group in groups.values() if group]
 
 

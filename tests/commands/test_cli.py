@@ -9,6 +9,7 @@ import sys
 from dataclasses import replace
 
 import pytest
+import torch
 from tiny_model import UNSEEN
 from transformers import BertConfig, BertModel
 
@@ -91,6 +92,12 @@ def test_wrong_usage_ends_with_two(arguments, capsys):
 def test_wrong_options_of_tag_are_one_sentence(fails, tiny_model, articles_file, tmp_path, options, sentence):
     options = [option.replace("{folder}", str(tmp_path)) for option in options]
     assert sentence in fails("tag", articles_file, "--model", tiny_model, "--quiet", *options)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_gpu_that_is_not_there_is_one_sentence(fails, tiny_model, articles_file):
+    said = fails("tag", articles_file, "--model", tiny_model, "--quiet", "--device", "cuda")
+    assert f"{tiny_model} cannot be loaded" in said
 
 
 def test_a_missing_file_is_told_before_any_work(fails, tiny_model, articles_file, tmp_path):
@@ -241,3 +248,8 @@ def test_the_package_knows_its_names_and_no_others():
     assert all(hasattr(kenmesh_hf, name) for name in kenmesh_hf.__all__)
     with pytest.raises(AttributeError, match="kenmesh_hf.*nothing"):
         kenmesh_hf.nothing  # noqa: B018
+
+
+def test_a_port_that_cannot_be_is_told_before_the_model_is_loaded(fails):
+    for port in ("-1", "65536"):
+        assert f"--port is {port}" in fails("serve", "--port", port)

@@ -95,6 +95,17 @@ def test_ris_keywords_have_qualifiers_where_they_are_nlms(tmp_path):
     )
 
 
+def test_qualifiers_that_nlm_no_longer_has_are_told_apart_from_names(tmp_path):
+    lines = ["Masks/utilization", "*Thorax/radiography/*ultrasonography", "Zinc/contraindications/blood"]
+    text = "TY  - JOUR\nTI  - One\n" + "".join(f"KW  - {line}\n" for line in lines) + "ER  - \n"
+    (article,), _ = read(tmp_path, text)
+    assert article.headings == (
+        Heading("", "Masks", False, (Qualifier("", "utilization"),)),
+        Heading("", "Thorax", True, (Qualifier("", "radiography"), Qualifier("", "ultrasonography", True))),
+        Heading("", "Zinc", False, (Qualifier("", "contraindications"), Qualifier("Q000097", "blood"))),
+    )
+
+
 def test_an_asterisk_may_stand_behind_a_name_as_on_pubmeds_pages(tmp_path):
     lines = ["Diarrhea / drug therapy* / blood", "Zinc*", "HIV/AIDS*"]
     text = "TY  - JOUR\nTI  - One\n" + "".join(f"KW  - {line}\n" for line in lines) + "ER  - \n"

@@ -101,7 +101,17 @@ def test_a_large_answer_is_read_as_a_stream(tmp_path):
     "bad",
     [
         {"meshHeadingList": {"meshHeading": [{"majorTopic_YN": "Y"}]}},
+        {"meshHeadingList": {"meshHeading": [{"descriptorName": 7}]}},
+        {"meshHeadingList": {"meshHeading": [{"descriptorName": None}]}},
+        {
+            "meshHeadingList": {
+                "meshHeading": [
+                    {"descriptorName": "Zinc", "meshQualifierList": {"meshQualifier": [{"qualifierName": 7}]}}
+                ]
+            }
+        },
         {"meshHeadingList": [3]},
+        {"pmcid": [1]},
         {"journalInfo": "text"},
         {"abstractText": 5},
         {"title": "", "abstractText": "", "pmid": ""},

@@ -28,11 +28,18 @@ def test_from_dict_understands_numbers_and_plain_descriptors():
     [
         {"title": ["a"]},
         {"year": "soon"},
+        {"year": float("inf")},
+        {"mesh": 7},
+        {"mesh": "Humans"},
+        {"mesh": {"ui": "D1"}},
         {"mesh": [3]},
+        {"mesh": [""]},
         {"mesh": [{"major": True}]},
         {"mesh": [{"ui": "D1", "name": 3}]},
         {"mesh": [{"ui": "D1", "qualifiers": "blood"}]},
         {"mesh": [{"ui": "D1", "qualifiers": [3]}]},
+        {"mesh": [{"ui": "D1", "qualifiers": [""]}]},
+        {"mesh": [{"ui": "D1", "qualifiers": [{"ui": "Q1", "name": []}]}]},
         {"mesh": [{"ui": "D1", "qualifiers": [{"major": True}]}]},
         {"abstract": True},
     ],
@@ -40,6 +47,13 @@ def test_from_dict_understands_numbers_and_plain_descriptors():
 def test_from_dict_refuses_wrong_types(row):
     with pytest.raises(ValueError, match="must"):
         Article.from_dict(row)
+
+
+def test_half_a_character_becomes_one_that_can_be_written():
+    row = {"title": "Zinc \ud83d in", "mesh": [{"name": "Caf\ud83d", "qualifiers": [{"name": "\ud83dnew"}]}]}
+    article = Article.from_dict(row)
+    assert article.title == "Zinc ? in"
+    assert article.headings == (Heading("", "Caf?", False, (Qualifier("", "?new"),)),)
 
 
 def test_qualifiers_are_kept_where_there_are_any():

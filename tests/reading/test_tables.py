@@ -5,7 +5,7 @@ import json
 import pytest
 from places import DATA
 
-from kenmesh_hf.reading import Heading, Qualifier, ReadReport, read_articles
+from kenmesh_hf.reading import Article, Heading, Qualifier, ReadReport, read_articles, write_articles
 
 
 def read(tmp_path, text, **options):
@@ -17,10 +17,11 @@ def read(tmp_path, text, **options):
 
 def test_jsonl_skips_only_the_bad_lines(tmp_path):
     good = [json.dumps({"pmid": str(n), "title": f"T{n}"}) for n in range(3)]
-    bad = ['{"title": "cut', "[1]", '{"title": 3.5}', "{}", '{"pmid": "1", "title": "again"}', "[" * 100_000]
+    unfit = ["[1]", '{"title": 3.5}', '{"title": "A", "mesh": 7}', "{}"]
+    bad = ['{"title": "cut', *unfit, '{"pmid": "1", "title": "again"}', "[" * 100_000]
     articles, report = read(tmp_path, "\n".join([good[0], *bad, "", good[1], good[2]]), format="jsonl")
     assert [article.title for article in articles] == ["T0", "again", "T2"]
-    assert report.skipped == {"broken JSON": 2, "not an article": 3, "duplicate PMID": 1}
+    assert report.skipped == {"broken JSON": 2, "not an article": 4, "duplicate PMID": 1}
     assert report.examples["broken JSON"][0].split(" (")[0].endswith("line 2")
 
 
@@ -50,6 +51,19 @@ def test_a_cell_of_headings_with_qualifiers(tmp_path):
         Heading("D003967", None, True, (Qualifier("Q000188", "drug therapy", True),)),
         Heading("", "HIV/AIDS"),
     )
+
+
+def test_what_follows_a_slash_behind_a_descriptors_ui_is_a_qualifier_whatever_it_is(tmp_path):
+    articles = [
+        Article("A", headings=(Heading("D008397", "Masks", True, (Qualifier("", "new aspect", True),)),)),
+        Article("B", headings=(Heading("", "HIV/AIDS"), Heading("D008397", "Masks"))),
+    ]
+    for name in ("a.csv", "a.tsv"):
+        write_articles(articles, tmp_path / name)
+        assert list(read_articles(tmp_path / name)) == articles
+    (tmp_path / "a.csv").write_text("title,mesh\nA,D008397 Masks/new aspect\n", encoding="utf-8")
+    (article,) = read_articles(tmp_path / "a.csv")
+    assert article.headings == (Heading("D008397", "Masks", False, (Qualifier("", "new aspect"),)),)
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])

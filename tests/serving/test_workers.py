@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import httpx
 import pytest
@@ -26,6 +27,14 @@ ROWS = [{"title": a.title, "abstract": a.abstract, "journal": a.journal or ""} f
 def taggers(pid: int) -> list[int]:
     """The processes of a server that have its model."""
     return [child for child in sorted(descendants(pid)) if "spawn_main" in title_of(child)]
+
+
+def loads(pid: int) -> bool:
+    """Whether a process has come as far as to load torch."""
+    try:
+        return "libtorch" in Path(f"/proc/{pid}/maps").read_text()
+    except OSError:
+        return False
 
 
 @pytest.fixture
@@ -97,6 +106,33 @@ def test_a_desk_is_tagged_in_all_processes_and_survives_the_loss_of_one(server, 
         assert shown["problem"] is None
         proposed = {tag["ui"] for tag in shown["tags"] if tag["proposed"]}
         assert proposed == expected[(number - 1) % len(ROWS)]
+
+
+def test_ctrl_c_while_the_processes_start_ends_them_without_a_word(tiny_model):
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "kenmesh_hf",
+            "serve",
+            "--model",
+            str(tiny_model),
+            "--port",
+            "0",
+            "--workers",
+            "2",
+        ],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    wait_until(lambda: [*map(loads, taggers(process.pid))] == [True, True], "processes at work")
+    started = descendants(process.pid)
+    # A terminal sends it to all of them.
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130 and "Traceback" not in said
+    wait_until(lambda: not any(title_of(pid) for pid in started), "the end of its processes")
 
 
 def test_processes_end_with_a_killed_server(server):

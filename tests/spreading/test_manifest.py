@@ -31,6 +31,23 @@ def test_outputs_are_named_after_inputs_and_never_shared(tmp_path):
     ]  # fmt: skip
 
 
+def test_outputs_take_the_place_neither_of_an_input_nor_of_the_manifest(tmp_path):
+    manifest = Manifest(str(tmp_path), SETTINGS, resume=False)
+    beside, other = f"{tmp_path}/x.jsonl", "/a/manifest.csv"
+    assert names(manifest, file(beside), file(other)) == {beside: "x-2.jsonl", other: "manifest-2.jsonl"}
+    with pytest.raises(InputError, match="overwritten by the manifest"):
+        manifest.without_own([file(f"{tmp_path}/manifest.jsonl")])
+
+
+def test_what_a_job_wrote_is_no_input_of_it(tmp_path):
+    out = str(tmp_path)
+    write_record(out, record(f"{out}/x.jsonl", "x-2.jsonl"))
+    manifest = Manifest(out, SETTINGS, resume=True)
+    written = (f"{out}/{name}" for name in ("x-2.jsonl", "manifest.jsonl", ".manifest/x-2.jsonl.json"))
+    inputs = [file(f"{out}/x.jsonl"), file("/a/x-2.jsonl"), file(f"{out}-2/manifest.jsonl")]
+    assert manifest.without_own([*map(file, written), *inputs]) == inputs
+
+
 def test_the_largest_files_are_done_first(tmp_path):
     manifest = Manifest(str(tmp_path), SETTINGS, resume=False)
     inputs = [file("/a/x", size=2), file("/a/y", size=9), file("/a/z", size=5)]

@@ -70,8 +70,15 @@ def test_a_file_is_whole_or_not_there(memory, tmp_path, folder):
     assert read_texts(folder.format(tmp=tmp_path), ".jsonl") == {"tags.jsonl": "whole"}
 
 
+def test_a_name_may_be_as_long_as_the_disk_allows(tmp_path):
+    target = tmp_path / f"{'n' * 249}.jsonl"
+    with whole(str(target)) as local:
+        local.write_text("whole")
+    assert target.read_text() == "whole"
+
+
 def test_what_the_killed_left_is_swept_away(tmp_path):
-    left = tmp_path / ".tags.jsonl.0123.unfinished"
+    left = tmp_path / ".0123.unfinished"
     left.write_text("half")
     (tmp_path / "tags.jsonl").write_text("whole")
     sweep(str(tmp_path))

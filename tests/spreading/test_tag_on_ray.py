@@ -158,6 +158,22 @@ def test_files_of_one_name_keep_their_outputs_apart(local_ray, tiny_model, tmp_p
     assert [row["pmid"] for row in found] == [article.pmid for article in UNSEEN[:2]]
 
 
+def test_tags_may_lie_among_the_files_that_are_tagged(local_ray, tiny_model, tmp_path):
+    how = {"ray_options": RayOptions(workers=1), "progress": False}
+    for name in ("one.jsonl", "manifest.csv"):
+        write_articles(UNSEEN[:3], tmp_path / name)
+    given = (tmp_path / "one.jsonl").read_bytes()
+    for resume in (False, True):
+        count, report = tag_files_on_ray(
+            [tmp_path], tmp_path, TagOptions(str(tiny_model)), resume=resume, **how
+        )
+        assert count == 6 and report.ok
+    assert (tmp_path / "one.jsonl").read_bytes() == given
+    outputs = {record["output"]: record["articles"] for record in read_manifest(tmp_path).values()}
+    assert outputs == {"one-2.jsonl": 3, "manifest-2.jsonl": 3}
+    assert all(len((tmp_path / name).read_text().splitlines()) == 3 for name in outputs)
+
+
 def test_a_model_that_cannot_be_loaded_and_strictness_are_sentences(local_ray, inputs, tiny_model, tmp_path):
     model = tmp_path / "model"
     model.mkdir()
@@ -214,6 +230,15 @@ def test_a_dataset_gets_a_column_of_tags(local_ray, inputs, tiny_model, tiny_tag
     for row in tagged:
         assert row["extra"] == 1
         assert [tag["ui"] for tag in row["tags"]] == [tag["ui"] for tag in expected[row["pmid"]]]
+
+
+def test_what_cannot_become_a_dataset_with_tags_is_a_sentence(local_ray, tiny_model, tmp_path):
+    options = TagOptions(str(tiny_model))
+    with pytest.raises(InputError, match="no file in"):
+        tag_dataset(tmp_path, options, workers=1)
+    tagged = ray.data.from_items([{"title": "A", "tags": ["mine"]}])
+    with pytest.raises(ray.exceptions.RayTaskError, match="a column tags already"):
+        tag_dataset(tagged, options, workers=1).take_all()
 
 
 def test_files_become_a_dataset_with_tags(local_ray, inputs, tiny_model, alone):

@@ -118,7 +118,7 @@ def test_csv_has_full_headings_only_where_tags_tell_them():
     rows = list(csv.DictReader(io.StringIO(write("csv", (Article(title="bare"), []), (ARTICLE, FULL)))))
     assert [(row["heading"], row["major"], row["major_score"]) for row in rows] == [
         ("", "", ""),
-        ("Humans", "N", ""),
+        ("Humans", "", ""),
         ("Hypertension/*drug therapy/epidemiology", "Y", "0.7500"),
         ("*Amlodipine/therapeutic use", "Y", "0.7500"),
         ("Wounds and Injuries", "N", "0.7500"),
@@ -131,7 +131,16 @@ def test_a_csv_file_goes_on_with_the_columns_it_has():
         text = begun + "".join(csv_rows([(ARTICLE, later)], begun.splitlines()[0]))
         [header, *rows] = csv.reader(io.StringIO(text))
         assert len(rows) == max(1, len(first)) + len(later)
-        assert {len(row) for row in rows} == {len(header)} == {11 if first is FULL else 8}
+        assert {len(row) for row in rows} == {len(header)} == {8 if first is TAGS else 11}
+
+
+def test_a_csv_file_that_begins_without_any_tag_has_whole_headings_later():
+    begun = "".join(csv_rows([(Article(title="bare"), [])]))
+    whole, plain = ("Hypertension/*drug therapy/epidemiology", "Y"), ("Hypertension", "")
+    for later, told in ((FULL, whole), (TAGS, plain)):
+        text = begun + "".join(csv_rows([(ARTICLE, later)], begun.splitlines()[0]))
+        rows = list(csv.DictReader(io.StringIO(text)))
+        assert (rows[2]["heading"], rows[2]["major"]) == told
 
 
 def test_tags_in_a_wrong_form_are_refused():

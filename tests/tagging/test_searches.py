@@ -94,3 +94,9 @@ def test_every_article_is_found_by_the_widest_of_the_tags():
     loose = aspects(HYPERTENSION, False, blood=False)
     assert search_string([[focused], [loose]]) == '("Hypertension/blood"[MeSH Terms])'
     assert search_string([[loose], [major]]) == '("Hypertension/blood"[MeSH Terms] OR "Hypertension"[Majr])'
+
+
+def test_a_tag_whose_place_is_outside_mesh_takes_part_by_itself():
+    assert search_string([[make_tag("D000001", "Odd", 0.5, "x9"), HYPERTENSION]]) == (
+        '("Hypertension"[MeSH Terms])\nAND\n("Odd"[MeSH Terms])'
+    )
