@@ -180,6 +180,34 @@ def test_undo_waits_for_what_was_typed_just_before_and_goes_across_articles(open
     assert names(server, 1, decision="struck") == ["Hypertension"]
 
 
+def test_the_descriptor_chosen_with_the_arrows_is_added(opened, server):
+    opened.press("d", *"ca")
+    wait_until(lambda: len(opened.texts("#add-choices li")) == 2)
+    opened.press("ARROW_DOWN", "ENTER")
+    wait_until(lambda: names(server, 1, decision="accepted"))
+    assert names(server, 1, decision="accepted") == ["Neoplasms"]
+    opened.press("ESCAPE")
+    assert opened.focused().startswith("tag-")
+
+
+def test_escape_leads_from_every_field_back_to_the_headings(opened):
+    for field in ("words", "descriptor", "add"):
+        opened.run("document.getElementById(arguments[0]).focus()", field)
+        opened.press("ESCAPE")
+        assert opened.focused().startswith("tag-"), field
+
+
+def test_redo_has_the_keys_that_other_programs_have(opened, server):
+    opened.press("s", "j", "s", "u")
+    wait_until(lambda: server.get("/api/desk/articles/1")["version"] == 3)
+    opened.press_together("CONTROL", "SHIFT", "z")
+    wait_until(lambda: server.get("/api/desk/articles/1")["version"] == 4)
+    assert names(server, 1, decision="struck") == ["Hypertension", "Thrombosis"]
+    opened.press_together("CONTROL", "z")
+    wait_until(lambda: server.get("/api/desk/articles/1")["version"] == 5)
+    assert names(server, 1, decision="struck") == ["Hypertension"]
+
+
 def test_a_long_list_stays_where_it_is_while_much_changes(ana, server, tmp_path):
     articles = [Article(f"Heparin, part {n}", pmid=str(n + 1)) for n in range(350)]
     write_articles(articles, tmp_path / "long.nbib")

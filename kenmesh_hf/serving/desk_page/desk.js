@@ -73,7 +73,7 @@ function bind(back, hasQualifiers) {
     [["l"], "skip it for now, and on to the next", () => finish("skip"), "skip"],
     [["o"], "put it back to do", () => decide("reopen"), "reopen"],
     [["u", "Ctrl+z"], "undo my last decision", () => step(takeBack, "Taken back"), "undo"],
-    [["r", "Ctrl+y"], "redo it", () => step(makeAgain, "Made again"), "redo"],
+    [["r", "Ctrl+y", "Ctrl+Shift+z"], "redo it", () => step(makeAgain, "Made again"), "redo"],
     [["/"], "find articles", () => byId("words").focus()],
     [["Escape"], "back to the headings", back],
     [["?"], "these keys", () => ask("help-dialog"), "help"],
