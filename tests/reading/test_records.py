@@ -28,6 +28,10 @@ def test_from_dict_understands_numbers_and_plain_descriptors():
     [
         {"title": ["a"]},
         {"year": "soon"},
+        {"year": float("inf")},
+        {"mesh": True},
+        {"mesh": "D000818"},
+        {"mesh": {"ui": "D000818"}},
         {"mesh": [3]},
         {"mesh": [{"major": True}]},
         {"mesh": [{"ui": "D1", "name": 3}]},
