@@ -249,7 +249,7 @@ def keep_tags(desk: Desk, model: str, results: Iterable[tuple[int, Sequence[Tag]
 
 def _tag_cells(tag: Tag) -> tuple[Any, ...]:
     said = {key: value for key, value in tag.items() if key not in ("ui", "name", "tree_numbers")}
-    qualifiers = [{key: item[key] for key in ("ui", "name", "major")} for item in tag.get("qualifiers") or ()]
+    major, qualifiers = aspects_said(said)
     return (
         tag["ui"],
         tag["name"],
@@ -257,9 +257,17 @@ def _tag_cells(tag: Tag) -> tuple[Any, ...]:
         tag["score"],
         json.dumps(said),
         tag["score"] >= tag["threshold"],
-        bool(tag.get("major")),
+        major,
         json.dumps(qualifiers),
     )
+
+
+def aspects_said(said: Tag) -> tuple[bool, list[dict[str, Any]]]:
+    """Whether the model takes a descriptor for a major topic, and its qualifiers, as they are decided on."""
+    qualifiers = [
+        {key: item[key] for key in ("ui", "name", "major")} for item in said.get("qualifiers") or ()
+    ]
+    return bool(said.get("major")), qualifiers
 
 
 def doubt(tags: Iterable[Tag]) -> float:
