@@ -12,6 +12,11 @@ from .store import Desk, NotOnDesk, moment, tick
 
 STATES = ("todo", "done", "skipped")
 SORTS = {"file": "id", "doubt": "doubt DESC, id"}
+# What comes behind an article in each order.
+_BEHIND = {
+    "file": "id > ?",
+    "doubt": "(-doubt, id) > (SELECT -last.doubt, last.id FROM article AS last WHERE last.id = ?)",
+}
 Tag = Mapping[str, Any]
 
 _BRIEF = "id, pmid, title, state, version, doubt, model IS NOT NULL AS tagged, problem"
@@ -171,9 +176,12 @@ class ArticleList:
 
 
 def list_articles(
-    desk: Desk, collection: int, wanted: Filter, start: int = 0, limit: int = 100
+    desk: Desk, collection: int, wanted: Filter, start: int = 0, limit: int = 100, after: int | None = None
 ) -> ArticleList:
-    """Articles in the wanted order, from a place in it on.
+    """Articles in the wanted order, from a place in it on, or those that come behind one of them.
+
+    Who goes through a list decides what is in it: of what is to do, what is done is gone. So whoever reads on
+    tells the last article that was read, which has its place in the order even if it no longer fits.
 
     Raises:
         NotOnDesk: There is no such collection.
@@ -182,6 +190,8 @@ def list_articles(
     with desk.reading() as connection:
         found = _header(connection, collection)
         [found.total] = connection.execute(f"SELECT count(*) FROM article WHERE {where}", values).fetchone()
+        if after is not None:
+            where, values = f"{where} AND {_BEHIND[wanted.sort]}", [*values, after]
         rows = connection.execute(
             f"SELECT {_BRIEF} FROM article WHERE {where} ORDER BY {SORTS[wanted.sort]} LIMIT ? OFFSET ?",
             [*values, limit, start],

@@ -212,9 +212,13 @@ def _collection_routes(desk: DeskService) -> APIRouter:
         sort: desk_schema.Sort = "file",
         start: desk_schema.Number = 0,
         limit: Limit = 100,
+        after: desk_schema.Number | None = None,
     ) -> Any:
-        """Articles of a collection by state, words or PMID (`q`) and descriptor (`ui`), piece by piece."""
-        found = list_articles(desk.desk, number, Filter(state, q, ui, sort), start, limit)
+        """Articles of a collection by state, words or PMID (`q`) and descriptor (`ui`), piece by piece.
+
+        A piece begins at a place (`start`) or behind an article (`after`): places change as articles change.
+        """
+        found = list_articles(desk.desk, number, Filter(state, q, ui, sort), start, limit, after)
         return JSONResponse(asdict(found))
 
     @api.get(

@@ -232,6 +232,29 @@ def test_a_long_list_stays_where_it_is_while_much_changes(ana, server, tmp_path)
     ana.shows("Heparin, part 150")
 
 
+def test_who_works_through_what_is_to_do_misses_nothing(ana, server, tmp_path):
+    articles = [Article(f"Heparin, part {n}", pmid=str(n + 1)) for n in range(150)]
+    write_articles(articles, tmp_path / "long.nbib")
+    ana.run("localStorage.setItem('kenmesh-name', 'Ana')")
+    ana.one("#file").send_keys(str(tmp_path / "long.nbib"))
+    wait_until(lambda: len(ana.all(".row-button")) == 100)
+    wait_until(lambda: server.get("/api/desk")["collections"][0]["tagged"] == 150)
+    ana.one("#state option[value=todo]").click()
+    wait_until(lambda: ana.text("#total") == "150" and len(ana.all(".row-button")) == 100)
+    address = f"http://127.0.0.1:{server.port}/api/desk/articles"
+    with httpx.Client(timeout=PATIENCE) as client:
+        for number in range(1, 91):
+            body = {"key": f"Ana skips {number}", "who": "Ana", "version": 0, "action": "skip"}
+            assert client.post(f"{address}/{number}/decisions", json=body).status_code == 200
+    wait_until(lambda: ana.texts("#row-90 .row-state") == ["skipped"])
+    ana.one("#row-100").click()
+    ana.shows("Heparin, part 99")
+    ana.press("n")
+    ana.shows("Heparin, part 100")
+    assert "Article 101 of 150" in ana.text("#place")
+    assert ana.texts(".row-title") == [article.title for article in articles]
+
+
 def test_reasons_filters_and_handing_in(opened, server):
     opened.press("e")
     wait_until(lambda: opened.texts("#reading-abstract mark") == ["hypertension"])
