@@ -1,15 +1,19 @@
 """The desk in a real browser: a review by keyboard alone, kills and reloads, two people, a phone, axe."""
 
 import sys
+import threading
 
 import httpx
 import pytest
+import uvicorn
 from chromium import PHONE, BrowserPage, open_browser, page_faults, requested
 from desk_load import DeskServer, free_port
 from patience import PATIENCE, wait_until
 from places import ROOT
+from web_double import TaggerDouble
 
 from kenmesh_hf.reading import Article, write_articles
+from kenmesh_hf.serving import DeskSettings, create_app
 
 pytestmark = pytest.mark.browser
 
@@ -304,6 +308,72 @@ def test_what_another_person_does_appears_and_conflicts_are_asked_about(opened, 
     ben.press("TAB", "ENTER")
     wait_until(lambda: names(server, 1, decision="accepted") == ["Hypertension"])
     assert names(server, 1, decision="struck") == ["Thrombosis", "Amlodipine"]
+
+
+def test_who_leaves_a_conflict_leaves_all_that_was_decided_on_the_same_sight(opened, ben, server):
+    ben.shows("Blood pressure, part 0")
+    ben.driver.execute_cdp_cmd("Network.setBlockedURLs", {"urls": ["*/changes*"]})
+    opened.press("s")
+    opened.saved()
+    keys = """for (const key of ["j", "s", "m", "f"]) {
+        document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+    }"""
+    ben.run(keys)
+    wait_until(lambda: ben.one("#conflict-dialog").is_displayed())
+    wait_until(lambda: len(ben.run("return JSON.parse(localStorage.getItem('kenmesh-waiting'))")) == 3)
+    ben.press("ENTER")
+    ben.saved()
+    article = server.get("/api/desk/articles/1")
+    assert (article["version"], article["state"]) == (1, "todo")
+    # Once it was looked at, decisions are made as ever; whoever insists makes all of them.
+    opened.press("s")
+    opened.saved()
+    ben.press("p")
+    ben.shows("Blood pressure, part 0")
+    opened.press("s")
+    opened.saved()
+    ben.run(keys)
+    wait_until(lambda: ben.one("#conflict-dialog").is_displayed())
+    ben.press("TAB", "ENTER")
+    wait_until(lambda: server.get("/api/desk/articles/1")["state"] == "done")
+
+
+@pytest.fixture
+def guarded(tmp_path):
+    """Address of a desk with a token, and what was decided at it."""
+    port = free_port()
+    app = create_app(TaggerDouble(), desk=DeskSettings(str(tmp_path / "guarded.sqlite"), token="secret"))
+    server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="warning"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    wait_until(lambda: server.started)
+    yield f"http://127.0.0.1:{port}"
+    server.should_exit = True
+    thread.join(PATIENCE)
+
+
+def test_what_was_decided_without_the_token_is_saved_once_it_is_given(ana, guarded, records):
+    ana.driver.get(f"{guarded}/desk/?token=secret")
+    ana.run("localStorage.setItem('kenmesh-name', 'Ana')")
+    ana.one("#file").send_keys(str(records))
+    ana.shows("Blood pressure, part 0")
+    # As when the server is started again, with another token.
+    ana.driver.delete_all_cookies()
+    ana.press("s")
+    wait_until(lambda: "Not saved yet. This desk needs its token" in ana.text("#problem"))
+    ana.driver.get(f"{guarded}/desk/?token=secret")
+    ana.shows("Blood pressure, part 0")
+    ana.saved()
+    wait_until(lambda: "struck out by Ana" in ana.text("#proposals"))
+
+
+def test_a_link_with_the_token_on_another_page_leads_to_the_desk(ana, server, guarded):
+    # Another site to the browser, which knows nothing of ports: a message in a web mail, say.
+    ana.driver.get(f"http://localhost:{server.port}/desk/")
+    ana.run("location.href = arguments[0]", f"{guarded}/desk/?token=secret")
+    wait_until(lambda: ana.driver.current_url.startswith(guarded))
+    wait_until(lambda: ana.all("#nothing"))
+    assert ana.text("h1") == "KenMeSH desk" and "token" not in ana.driver.current_url
 
 
 def test_a_phone_shows_everything_without_sideways_scrolling(opened, browsers):

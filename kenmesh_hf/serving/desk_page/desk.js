@@ -212,10 +212,10 @@ function refused(error) {
   if (desk.shown) open(desk.shown.id);
 }
 
-async function conflict(error, decision) {
+async function conflict(error, decisions) {
   const here = error.body.article.id === desk.shown?.id;
   if (here) show(error.body.article);
-  return askConflict(error.body, decision);
+  return askConflict(error.body, decisions);
 }
 
 function waiting(error) {
