@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, FastAPI, HTTPException, Query, Request
-from fastapi.responses import HTMLResponse, JSONResponse, StreamingResponse
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, StreamingResponse
 from fastapi.staticfiles import StaticFiles
 
 from ..desk import (
@@ -129,6 +129,10 @@ def add_desk(app: FastAPI, desk: DeskService) -> None:
     def report(number: desk_schema.Number) -> Any:
         found = _report(desk, number)
         return HTMLResponse(render_report(found, ("../../style.css", "../desk.css")))
+
+    @app.get("/desk", include_in_schema=False)
+    def without_slash() -> Any:
+        return RedirectResponse("desk/")
 
     app.mount("/desk", StaticFiles(directory=PAGE_FOLDER, html=True))
 
