@@ -37,6 +37,8 @@ class Decision:
         tree_numbers: Its places in the tree, for `add`.
         major: Whether it is a major topic, for `major`.
         qualifiers: Its qualifiers as `{"ui", "name", "major"}`, for `qualify`.
+        opened_at: When the collection was opened, if the person's page knows: numbers of articles begin anew
+            on every desk, and the page may be of another one than is served now.
     """
 
     key: str
@@ -48,6 +50,7 @@ class Decision:
     tree_numbers: tuple[str, ...] = ()
     major: bool = False
     qualifiers: list[dict[str, Any]] = field(default_factory=list)
+    opened_at: str | None = None
 
 
 def decide(desk: Desk, number: int, decision: Decision) -> dict[str, Any]:
@@ -57,17 +60,28 @@ def decide(desk: Desk, number: int, decision: Decision) -> dict[str, Any]:
         The article as `show_article` gives it.
 
     Raises:
-        NotOnDesk: There is no such article, or the descriptor is not among its tags.
+        NotOnDesk: There is no such article, it is of another desk, or the descriptor is not among its tags.
         InputError: The article waits for its tags and cannot be done yet.
         Conflict: The article is not as the person saw it.
     """
     with desk.writing() as connection:
         if not _made(connection, decision.key):
             article = article_row(connection, number)
+            _check_opened(connection, article, decision.opened_at)
             if article["version"] != decision.version:
                 raise _conflict(connection, article, decision)
             _make(connection, article, decision)
         return _show(connection, number)
+
+
+def _check_opened(connection: sqlite3.Connection, article: sqlite3.Row, opened_at: str | None) -> None:
+    query = "SELECT opened_at FROM collection WHERE id = ?"
+    [found] = connection.execute(query, (article["collection"],)).fetchone()
+    if opened_at not in (None, found):
+        raise NotOnDesk(
+            f"This was decided at another desk, where article {article['id']} is another one. "
+            "Load the page again."
+        )
 
 
 def _made(connection: sqlite3.Connection, key: str) -> bool:

@@ -93,7 +93,7 @@ class DeskService:
     def decision_of(self, body: desk_schema.DecisionRequest) -> Decision:
         """A decision with names looked up; what MeSH does not have is refused."""
         told: dict[str, Any] = {
-            key: getattr(body, key) for key in ("key", "who", "version", "action", "major")
+            key: getattr(body, key) for key in ("key", "who", "version", "action", "major", "opened_at")
         }
         if body.action in desk_schema.TAG_ACTIONS:
             if body.ui is None:

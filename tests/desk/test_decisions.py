@@ -199,6 +199,14 @@ def test_what_cannot_be_decided_is_refused(desk, ana):
     assert show_article(desk, 3)["version"] == 0
 
 
+def test_what_was_decided_at_another_desk_is_refused(desk, ana):
+    opened_at = list_collections(desk)[0]["opened_at"]
+    with pytest.raises(NotOnDesk, match="decided at another desk"):
+        ana("strike", ZINC, opened_at="2020-01-01T00:00:00+00:00")
+    assert kept(show_article(desk, 1)) == ["Zinc"]
+    assert kept(ana("strike", ZINC, opened_at=opened_at)) == []
+
+
 def test_what_is_added_before_the_tags_come_stays(desk, ana):
     open_collection(desk, "more", "Ana", [Article("Zinc")])
     ana("add", ZINC, number=3, name="Zinc", tree_numbers=("D01.268",))

@@ -2,6 +2,7 @@
 
 import sys
 import threading
+from contextlib import closing
 
 import httpx
 import pytest
@@ -12,6 +13,7 @@ from patience import PATIENCE, wait_until
 from places import ROOT
 from web_double import TaggerDouble
 
+from kenmesh_hf.desk import Desk, keep_tags, open_collection, show_article, tag_again
 from kenmesh_hf.reading import Article, write_articles
 from kenmesh_hf.serving import DeskSettings, create_app
 
@@ -336,6 +338,36 @@ def test_who_leaves_a_conflict_leaves_all_that_was_decided_on_the_same_sight(ope
     wait_until(lambda: ben.one("#conflict-dialog").is_displayed())
     ben.press("TAB", "ENTER")
     wait_until(lambda: server.get("/api/desk/articles/1")["state"] == "done")
+
+
+def test_what_was_decided_at_one_desk_never_comes_to_another(opened, server, tmp_path):
+    server.kill()
+    opened.press("s", "f")
+    wait_until(lambda: "Not saved yet" in opened.text("#problem"))
+    with closing(Desk(tmp_path / "other.sqlite")) as other:
+        open_collection(other, "other.nbib", "Ben", [Article("Hypertension at another desk")])
+        with other.writing() as connection:
+            connection.execute("UPDATE collection SET opened_at = '2020-01-01T00:00:00+00:00'")
+    server.command[-2] = str(tmp_path / "other.sqlite")
+    server.start()
+    opened.saved()
+    opened.shows("Hypertension at another desk")
+    article = server.get("/api/desk/articles/1")
+    assert (article["version"], article["state"]) == (0, "todo")
+
+
+def test_what_another_model_says_appears(opened, server, tmp_path):
+    with closing(Desk(tmp_path / "review.sqlite")) as desk:
+        opened.driver.execute_cdp_cmd("Network.setBlockedURLs", {"urls": ["*/changes*"]})
+        tag = {"ui": "D051379", "name": "Mice", "score": 0.9, "threshold": 0.5, "tree_numbers": []}
+        # The server tags with its own model whatever it finds untagged first.
+        for count in range(100):
+            tag_again(desk, 1, f"model {count}")
+            keep_tags(desk, f"model {count}", [(1, [tag], None)])
+            if show_article(desk, 1)["model"] == f"model {count}":
+                break
+        opened.driver.execute_cdp_cmd("Network.setBlockedURLs", {"urls": []})
+        wait_until(lambda: opened.headings() == ["Mice"])
 
 
 @pytest.fixture
