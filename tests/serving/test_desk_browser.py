@@ -350,8 +350,8 @@ def test_what_was_decided_at_one_desk_never_comes_to_another(opened, server, tmp
             connection.execute("UPDATE collection SET opened_at = '2020-01-01T00:00:00+00:00'")
     server.command[-2] = str(tmp_path / "other.sqlite")
     server.start()
+    wait_until(lambda: opened.texts("#reading-title") == ["Hypertension at another desk"])
     opened.saved()
-    opened.shows("Hypertension at another desk")
     article = server.get("/api/desk/articles/1")
     assert (article["version"], article["state"]) == (0, "todo")
 
