@@ -84,6 +84,20 @@ class BrowserPage:
         for key in keys:
             ActionChains(self.driver).send_keys(getattr(Keys, key, key)).perform()
 
+    def press_together(self, *keys: str) -> None:
+        """Presses keys at once, the last one while the others are held."""
+        from selenium.webdriver.common.action_chains import ActionChains
+        from selenium.webdriver.common.keys import Keys
+
+        *held, last = (getattr(Keys, key, key) for key in keys)
+        chain = ActionChains(self.driver)
+        for key in held:
+            chain.key_down(key)
+        chain.send_keys(last)
+        for key in held:
+            chain.key_up(key)
+        chain.perform()
+
     def focused(self) -> str:
         return self.run("return document.activeElement.id")
 

@@ -67,9 +67,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _export(desk, arguments: argparse.Namespace) -> int:  # type: ignore[no-untyped-def]
     from ..desk import FORMATS, hand_in
+    from ..errors import InputError
     from ..files import unfinished
 
-    suffix = arguments.out.suffix.lstrip(".") if arguments.out else ""
+    suffix = arguments.out.suffix.lower().lstrip(".") if arguments.out else ""
+    if suffix in ("gz", "bz2", "xz"):
+        raise InputError(
+            f"{arguments.out} would not be compressed; choose a name without .{suffix}, compress it later."
+        )
     format = arguments.format or (suffix if suffix in FORMATS else "jsonl")
     rows = hand_in(desk, format, _collections(desk, arguments), only_done=not arguments.all)
     if arguments.out is None:

@@ -12,6 +12,11 @@ from .store import Desk, NotOnDesk, moment, tick
 
 STATES = ("todo", "done", "skipped")
 SORTS = {"file": "id", "doubt": "doubt DESC, id"}
+# What comes behind an article in each order.
+_BEHIND = {
+    "file": "id > ?",
+    "doubt": "(-doubt, id) > (SELECT -last.doubt, last.id FROM article AS last WHERE last.id = ?)",
+}
 Tag = Mapping[str, Any]
 
 _BRIEF = "id, pmid, title, state, version, doubt, model IS NOT NULL AS tagged, problem"
@@ -171,9 +176,12 @@ class ArticleList:
 
 
 def list_articles(
-    desk: Desk, collection: int, wanted: Filter, start: int = 0, limit: int = 100
+    desk: Desk, collection: int, wanted: Filter, start: int = 0, limit: int = 100, after: int | None = None
 ) -> ArticleList:
-    """Articles in the wanted order, from a place in it on.
+    """Articles in the wanted order, from a place in it on, or those that come behind one of them.
+
+    Who goes through a list decides what is in it: of what is to do, what is done is gone. So whoever reads on
+    tells the last article that was read, which has its place in the order even if it no longer fits.
 
     Raises:
         NotOnDesk: There is no such collection.
@@ -182,6 +190,8 @@ def list_articles(
     with desk.reading() as connection:
         found = _header(connection, collection)
         [found.total] = connection.execute(f"SELECT count(*) FROM article WHERE {where}", values).fetchone()
+        if after is not None:
+            where, values = f"{where} AND {_BEHIND[wanted.sort]}", [*values, after]
         rows = connection.execute(
             f"SELECT {_BRIEF} FROM article WHERE {where} ORDER BY {SORTS[wanted.sort]} LIMIT ? OFFSET ?",
             [*values, limit, start],
@@ -249,7 +259,7 @@ def keep_tags(desk: Desk, model: str, results: Iterable[tuple[int, Sequence[Tag]
 
 def _tag_cells(tag: Tag) -> tuple[Any, ...]:
     said = {key: value for key, value in tag.items() if key not in ("ui", "name", "tree_numbers")}
-    qualifiers = [{key: item[key] for key in ("ui", "name", "major")} for item in tag.get("qualifiers") or ()]
+    major, qualifiers = aspects_said(said)
     return (
         tag["ui"],
         tag["name"],
@@ -257,9 +267,17 @@ def _tag_cells(tag: Tag) -> tuple[Any, ...]:
         tag["score"],
         json.dumps(said),
         tag["score"] >= tag["threshold"],
-        bool(tag.get("major")),
+        major,
         json.dumps(qualifiers),
     )
+
+
+def aspects_said(said: Tag) -> tuple[bool, list[dict[str, Any]]]:
+    """Whether the model takes a descriptor for a major topic, and its qualifiers, as they are decided on."""
+    qualifiers = [
+        {key: item[key] for key in ("ui", "name", "major")} for item in said.get("qualifiers") or ()
+    ]
+    return bool(said.get("major")), qualifiers
 
 
 def doubt(tags: Iterable[Tag]) -> float:

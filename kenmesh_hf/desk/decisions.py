@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import InputError, KenMeSHError
-from .collections import article_row, read_article
+from .collections import article_row, aspects_said, read_article
 from .store import Desk, NotOnDesk, moment, tick
 
 # Of tags; `clear` takes back what was decided. An article's state is decided by its name.
@@ -37,6 +37,8 @@ class Decision:
         tree_numbers: Its places in the tree, for `add`.
         major: Whether it is a major topic, for `major`.
         qualifiers: Its qualifiers as `{"ui", "name", "major"}`, for `qualify`.
+        opened_at: When the collection was opened, if the person's page knows: numbers of articles begin anew
+            on every desk, and the page may be of another one than is served now.
     """
 
     key: str
@@ -48,6 +50,7 @@ class Decision:
     tree_numbers: tuple[str, ...] = ()
     major: bool = False
     qualifiers: list[dict[str, Any]] = field(default_factory=list)
+    opened_at: str | None = None
 
 
 def decide(desk: Desk, number: int, decision: Decision) -> dict[str, Any]:
@@ -57,17 +60,28 @@ def decide(desk: Desk, number: int, decision: Decision) -> dict[str, Any]:
         The article as `show_article` gives it.
 
     Raises:
-        NotOnDesk: There is no such article, or the descriptor is not among its tags.
+        NotOnDesk: There is no such article, it is of another desk, or the descriptor is not among its tags.
         InputError: The article waits for its tags and cannot be done yet.
         Conflict: The article is not as the person saw it.
     """
     with desk.writing() as connection:
         if not _made(connection, decision.key):
             article = article_row(connection, number)
+            _check_opened(connection, article, decision.opened_at)
             if article["version"] != decision.version:
                 raise _conflict(connection, article, decision)
             _make(connection, article, decision)
         return _show(connection, number)
+
+
+def _check_opened(connection: sqlite3.Connection, article: sqlite3.Row, opened_at: str | None) -> None:
+    query = "SELECT opened_at FROM collection WHERE id = ?"
+    [found] = connection.execute(query, (article["collection"],)).fetchone()
+    if opened_at not in (None, found):
+        raise NotOnDesk(
+            f"This was decided at another desk, where article {article['id']} is another one. "
+            "Load the page again."
+        )
 
 
 def _made(connection: sqlite3.Connection, key: str) -> bool:
@@ -144,7 +158,7 @@ def _decided(tag: sqlite3.Row | None, decision: Decision) -> dict[str, Any] | No
         return named | {"decision": "added", "major": False, "qualifiers": []}
     mine = "accepted" if tag["said"] is not None else "added"
     if decision.action == "clear":
-        return value | {"decision": ""} if tag["said"] is not None else None
+        return _undecided(tag)
     if decision.action == "strike":
         return value | {"decision": "struck"}
     kept = value | {"decision": mine}
@@ -155,6 +169,14 @@ def _decided(tag: sqlite3.Row | None, decision: Decision) -> dict[str, Any] | No
     if decision.action == "qualify":
         return kept | {"qualifiers": decision.qualifiers, "major": _major(value, decision.qualifiers)}
     return kept
+
+
+def _undecided(tag: sqlite3.Row) -> dict[str, Any] | None:
+    """A tag on which nothing is decided: as the model said it, or none where it said nothing of it."""
+    if tag["said"] is None:
+        return None
+    major, qualifiers = aspects_said(json.loads(tag["said"]))
+    return _named(tag) | {"decision": "", "major": major, "qualifiers": qualifiers}
 
 
 def _minor(qualifiers: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -300,11 +322,17 @@ def _step(
             raise NotOnDesk(nothing)
         article = article_row(connection, made["article"])
         ui = made["ui"]
-        now = article["state"] if ui is None else _value(_tag(connection, article["id"], ui))
-        if now != json.loads(made[source]):
+        tag = None if ui is None else _tag(connection, article["id"], ui)
+        now = article["state"] if ui is None else _value(tag)
+        left, goal = json.loads(made[source]), json.loads(made[target])
+        # What was not there when it was decided on may have come since with the model's tags.
+        came = left is None and tag is not None and not tag["decision"]
+        if now != left and not came:
             sentence = "Somebody else has decided otherwise since then, so this stays as it is."
             raise Conflict(sentence, _show(connection, article["id"]), [])
-        version = _write(connection, article, ui, json.loads(made[target]))
+        if goal is None and tag is not None:
+            goal = _undecided(tag)
+        version = _write(connection, article, ui, goal)
         connection.execute(
             "UPDATE decision SET undone_at = ?, version = ? WHERE id = ?", (stamp(), version, made["id"])
         )

@@ -109,7 +109,7 @@ class _JsonText:
                 value, self._position = json.JSONDecoder().raw_decode(self._window, start)
                 self._number += 1
                 return where, value
-            except (json.JSONDecodeError, RecursionError) as error:
+            except (ValueError, RecursionError) as error:
                 if len(self._window) - start < LARGEST_RECORD and self._grow(wanted):
                     # Doubling the window keeps the repeated attempts at a large value cheap.
                     wanted = len(self._window) - start

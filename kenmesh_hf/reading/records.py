@@ -1,7 +1,7 @@
 """What reading gives: articles, sets of PMIDs, and the report of what was skipped and why."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -107,7 +107,7 @@ class Article:
             pmid=_text(row, "pmid"),
             journal=_text(row, "journal"),
             year=_number(row, "year"),
-            headings=tuple(map(Heading.from_dict, _list(row, "mesh"))),
+            headings=tuple(map(Heading.from_dict, _listed(row, "mesh"))),
             version=_number(row, "version"),
             **{key: _text(row, key) for key in EXTRA_KEYS if key != "version"},
         )
@@ -125,11 +125,12 @@ def _text(row: dict[str, Any], key: str) -> str | None:
     raise ValueError(f"{key!r} must be text, not {type(value).__name__}")
 
 
-def _list(row: dict[str, Any], key: str) -> list[Any]:
-    value = row.get(key)
-    if value is None or isinstance(value, list):
-        return value or []
-    raise ValueError(f"{key!r} must be a list, not {type(value).__name__}")
+def _listed(row: dict[str, Any], key: str) -> Sequence[Any]:
+    value = row.get(key) or ()
+    if not isinstance(value, list | tuple):
+        # A text would be taken for a list of its letters.
+        raise ValueError(f"{key!r} must be a list, not {value!r}")
+    return value
 
 
 def _number(row: dict[str, Any], key: str) -> int | None:

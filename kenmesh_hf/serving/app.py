@@ -13,6 +13,7 @@ import sys
 import threading
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import urlencode
 
 from .._version import __version__
 from ..desk import Desk
@@ -227,7 +228,7 @@ def serve(
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     print(f"KenMeSH is at {address}/ (stop with Ctrl+C)", flush=True)
     if settings:
-        secret = f"?token={settings.token}" if settings.token else ""
+        secret = f"?{urlencode({'token': settings.token})}" if settings.token else ""
         print(f"The desk {desk} is at {address}/desk/{secret}", flush=True)
     if threading.current_thread() is threading.main_thread():
         # uvicorn raises the signal anew when all is closed; by default it ends us before Python cleans up.

@@ -4,10 +4,10 @@ import hmac
 import ipaddress
 import re
 from collections.abc import Collection
-from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl, urlencode
 
 from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -76,10 +76,14 @@ class DeskGuard:
             del query["token"]
             target = scope["path"] + (f"?{urlencode(query)}" if query else "")
             answer = RedirectResponse(target, 303)
-            answer.set_cookie(COOKIE, self.token or "", httponly=True, samesite="strict")
+            # "strict" would keep it from whoever follows a link in a web mail; what a page elsewhere sends is
+            # refused by what the browser tells of it.
+            answer.set_cookie(COOKIE, self.token or "", httponly=True, samesite="lax")
             return answer
         scheme, _, given = headers.get("authorization", "").partition(" ")
-        if self._known(_cookie(headers)) or (scheme.lower() == "bearer" and self._known(given)):
+        # Python's own parser would give up at the first cookie, whosever, that it finds wrong.
+        cookie = HTTPConnection(scope).cookies.get(COOKIE)
+        if self._known(cookie) or (scheme.lower() == "bearer" and self._known(given)):
             return None
         return _problem(401, "This desk needs its token: open the address that was printed at its start.")
 
@@ -96,14 +100,6 @@ def _name(host: str) -> str:
 def _is_visit(scope: Scope, headers: Headers) -> bool:
     to_page = not scope["path"].startswith("/api/")
     return to_page and scope["method"] == "GET" and headers.get("sec-fetch-mode") == "navigate"
-
-
-def _cookie(headers: Headers) -> str | None:
-    try:
-        found = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
-    except CookieError:
-        return None
-    return None if found is None else found.value
 
 
 def _problem(status: int, sentence: str) -> Response:

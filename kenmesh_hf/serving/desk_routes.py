@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, FastAPI, HTTPException, Query, Request
-from fastapi.responses import HTMLResponse, JSONResponse, StreamingResponse
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, StreamingResponse
 from fastapi.staticfiles import StaticFiles
 
 from ..desk import (
@@ -93,7 +93,7 @@ class DeskService:
     def decision_of(self, body: desk_schema.DecisionRequest) -> Decision:
         """A decision with names looked up; what MeSH does not have is refused."""
         told: dict[str, Any] = {
-            key: getattr(body, key) for key in ("key", "who", "version", "action", "major")
+            key: getattr(body, key) for key in ("key", "who", "version", "action", "major", "opened_at")
         }
         if body.action in desk_schema.TAG_ACTIONS:
             if body.ui is None:
@@ -129,6 +129,10 @@ def add_desk(app: FastAPI, desk: DeskService) -> None:
     def report(number: desk_schema.Number) -> Any:
         found = _report(desk, number)
         return HTMLResponse(render_report(found, ("../../style.css", "../desk.css")))
+
+    @app.get("/desk", include_in_schema=False)
+    def without_slash() -> Any:
+        return RedirectResponse("desk/")
 
     app.mount("/desk", StaticFiles(directory=PAGE_FOLDER, html=True))
 
@@ -212,9 +216,13 @@ def _collection_routes(desk: DeskService) -> APIRouter:
         sort: desk_schema.Sort = "file",
         start: desk_schema.Number = 0,
         limit: Limit = 100,
+        after: desk_schema.Number | None = None,
     ) -> Any:
-        """Articles of a collection by state, words or PMID (`q`) and descriptor (`ui`), piece by piece."""
-        found = list_articles(desk.desk, number, Filter(state, q, ui, sort), start, limit)
+        """Articles of a collection by state, words or PMID (`q`) and descriptor (`ui`), piece by piece.
+
+        A piece begins at a place (`start`) or behind an article (`after`): places change as articles change.
+        """
+        found = list_articles(desk.desk, number, Filter(state, q, ui, sort), start, limit, after)
         return JSONResponse(asdict(found))
 
     @api.get(

@@ -42,6 +42,9 @@ class DecisionRequest(BaseModel):
     ui: Ui | None = Field(default=None, description="The descriptor, for actions on tags.")
     major: bool = Field(default=False, description="For `major`: whether it is a major topic.")
     qualifiers: list[ChosenQualifier] = Field(default_factory=list, max_length=20)
+    opened_at: str | None = Field(
+        default=None, max_length=40, description="When the collection was opened; refused at another desk."
+    )
 
 
 class Person(BaseModel):

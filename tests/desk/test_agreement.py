@@ -127,6 +127,8 @@ def test_commands_report_export_and_back_up(desk, tmp_path, capsys):
     assert json.loads(told.out)["agreed"] == 2
     code, told = run("export", desk.path, "--out", tmp_path / "done.nbib", capsys=capsys)
     assert code == 0 and [a.pmid for a in read_articles(tmp_path / "done.nbib")] == ["1", "2"]
+    code, told = run("export", desk.path, "--out", tmp_path / "DONE.RIS", capsys=capsys)
+    assert code == 0 and (tmp_path / "DONE.RIS").read_text(encoding="utf-8").startswith("TY  - ")
     code, told = run("export", desk.path, "--format", "pubmed", "--all", capsys=capsys)
     assert code == 0 and '"Zinc' in told.out
     assert run("backup", desk.path, tmp_path / "copy.sqlite", capsys=capsys)[0] == 0
@@ -146,6 +148,7 @@ def test_files_are_put_on_a_desk_by_command(tmp_path, capsys):
         (["export", "{desk}", "--collection", "none"], "no collection 'none' on this desk; it has 1"),
         (["export", "{desk}", "--format", "docx"], "Unknown format 'docx'"),
         (["export", "{folder}/missing.sqlite"], "There is no desk"),
+        (["export", "{desk}", "--out", "{folder}/done.jsonl.gz"], "would not be compressed"),
         (["backup", "{desk}", "{desk}"], "already there"),
         (["open", "{desk}", "{folder}/letter.txt"], "letter.txt: the format was not recognised"),
         (["open", "{desk}", "{folder}/empty.txt"], "no article to put on the desk in"),

@@ -199,12 +199,46 @@ def test_what_cannot_be_decided_is_refused(desk, ana):
     assert show_article(desk, 3)["version"] == 0
 
 
+def test_what_was_decided_at_another_desk_is_refused(desk, ana):
+    opened_at = list_collections(desk)[0]["opened_at"]
+    with pytest.raises(NotOnDesk, match="decided at another desk"):
+        ana("strike", ZINC, opened_at="2020-01-01T00:00:00+00:00")
+    assert kept(show_article(desk, 1)) == ["Zinc"]
+    assert kept(ana("strike", ZINC, opened_at=opened_at)) == []
+
+
 def test_what_is_added_before_the_tags_come_stays(desk, ana):
     open_collection(desk, "more", "Ana", [Article("Zinc")])
     ana("add", ZINC, number=3, name="Zinc", tree_numbers=("D01.268",))
     keep_tags(desk, "model-1", [(3, [said(ZINC, "Zinc", 0.3), said(IRON, "Iron", 0.8)], None)])
     shown = show_article(desk, 3)
     assert kept(shown) == ["Iron", "Zinc"] and tag(shown)["score"] == 0.3
+
+
+def test_undo_of_what_was_added_before_the_tags_came_leaves_what_the_model_says(desk, ana):
+    open_collection(desk, "more", "Ana", [Article("Zinc")])
+    ana("add", ZINC, number=3, name="Zinc", tree_numbers=("D01.268",))
+    full = said(ZINC, "Zinc", 0.9, major=True, qualifiers=[THERAPY | {"score": 0.7}])
+    keep_tags(desk, "model-1", [(3, [full], None)])
+    taken_back = tag(undo(desk, 2, "Ana"))
+    assert (taken_back["decision"], taken_back["proposed"], taken_back["score"]) == ("", True, 0.9)
+    assert taken_back["major"] and taken_back["qualifiers"] == [THERAPY]
+    made_again = tag(redo(desk, 2, "Ana"))
+    assert (made_again["decision"], made_again["score"]) == ("added", 0.9)
+
+
+def test_what_was_taken_back_before_the_tags_came_can_be_undone_after(desk, ana):
+    open_collection(desk, "more", "Ana", [Article("Zinc")])
+    ana("add", ZINC, number=3, name="Zinc", tree_numbers=("D01.268",))
+    ana("clear", ZINC, number=3)
+    keep_tags(desk, "model-1", [(3, [said(ZINC, "Zinc", 0.3)], None)])
+    assert kept(undo(desk, 2, "Ana")) == ["Zinc"] and kept(undo(desk, 2, "Ana")) == []
+
+
+def test_a_decision_taken_back_leaves_nothing_of_it(desk, ana):
+    before = tag(show_article(desk, 1))
+    ana("qualify", ZINC, qualifiers=[THERAPY])
+    assert tag(ana("clear", ZINC)) | {"decided": None} == before
 
 
 def handed_in(desk, format, **options):

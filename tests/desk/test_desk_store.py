@@ -10,10 +10,12 @@ import pytest
 from patience import PATIENCE
 
 from kenmesh_hf.desk import (
+    Decision,
     Desk,
     DeskFailed,
     Filter,
     NotOnDesk,
+    decide,
     find_collection,
     keep_tags,
     list_articles,
@@ -137,6 +139,21 @@ def test_long_lists_come_in_pieces(desk):
     assert found.counts["articles"] == 250 and found.counts["name"] == "many"
     with pytest.raises(NotOnDesk, match="no collection 9"):
         list_articles(desk, 9, Filter())
+
+
+@pytest.mark.parametrize("sort", ["file", "doubt"])
+def test_a_list_goes_on_behind_an_article_that_left_it(desk, sort):
+    open_collection(desk, "many", "Ana", articles(9))
+    tags = [(number, [said("D1", "Zinc", number % 3 / 10)], None) for number in range(1, 10)]
+    keep_tags(desk, "model-1", tags)
+    wanted = Filter(state="todo", sort=sort)
+    whole = [row["id"] for row in list_articles(desk, 1, wanted).articles]
+    for place, number in enumerate(whole[:5]):
+        decide(desk, number, Decision(f"skip {place}", "Ana", 0, "skip"))
+    rest = list_articles(desk, 1, wanted, limit=2, after=whole[4])
+    assert [row["id"] for row in rest.articles] == whole[5:7] and rest.total == 4
+    assert list_articles(desk, 1, wanted, after=whole[-1]).articles == []
+    assert list_articles(desk, 1, wanted, after=99).articles == []
 
 
 def test_changes_since_a_moment_are_told(tagged):

@@ -32,6 +32,7 @@ def test_from_dict_understands_numbers_and_plain_descriptors():
         {"mesh": 7},
         {"mesh": "Humans"},
         {"mesh": {"ui": "D1"}},
+        {"mesh": True},
         {"mesh": [3]},
         {"mesh": [""]},
         {"mesh": [{"major": True}]},

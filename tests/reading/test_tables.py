@@ -17,11 +17,11 @@ def read(tmp_path, text, **options):
 
 def test_jsonl_skips_only_the_bad_lines(tmp_path):
     good = [json.dumps({"pmid": str(n), "title": f"T{n}"}) for n in range(3)]
-    unfit = ["[1]", '{"title": 3.5}', '{"title": "A", "mesh": 7}', "{}"]
+    unfit = ["[1]", '{"title": 3.5}', '{"title": "A", "mesh": 7}', '{"title": "A", "year": 1e999}', "{}"]
     bad = ['{"title": "cut', *unfit, '{"pmid": "1", "title": "again"}', "[" * 100_000]
     articles, report = read(tmp_path, "\n".join([good[0], *bad, "", good[1], good[2]]), format="jsonl")
     assert [article.title for article in articles] == ["T0", "again", "T2"]
-    assert report.skipped == {"broken JSON": 2, "not an article": 4, "duplicate PMID": 1}
+    assert report.skipped == {"broken JSON": 2, "not an article": 5, "duplicate PMID": 1}
     assert report.examples["broken JSON"][0].split(" (")[0].endswith("line 2")
 
 
@@ -32,6 +32,11 @@ def test_json_lists_and_single_objects(tmp_path, indent, many):
     articles, report = read(tmp_path, json.dumps(rows if many else rows[0], indent=indent))
     assert [article.title for article in articles] == (["Ä" * 50, "B"] if many else ["Ä" * 50])
     assert report.ok
+
+
+def test_a_number_that_python_does_not_read_is_told(tmp_path):
+    articles, report = read(tmp_path, f'[{{"title": "A"}}, {{"title": "B", "year": {"9" * 5000}}}]')
+    assert [article.title for article in articles] == ["A"] and report.skipped == {"broken JSON": 1}
 
 
 def test_csv_as_pubmed_exports_it():

@@ -1,15 +1,21 @@
 """The desk in a real browser: a review by keyboard alone, kills and reloads, two people, a phone, axe."""
 
 import sys
+import threading
+from contextlib import closing
 
 import httpx
 import pytest
+import uvicorn
 from chromium import PHONE, BrowserPage, open_browser, page_faults, requested
 from desk_load import DeskServer, free_port
 from patience import PATIENCE, wait_until
 from places import ROOT
+from web_double import TaggerDouble
 
+from kenmesh_hf.desk import Desk, keep_tags, open_collection, show_article, tag_again
 from kenmesh_hf.reading import Article, write_articles
+from kenmesh_hf.serving import DeskSettings, create_app
 
 pytestmark = pytest.mark.browser
 
@@ -180,6 +186,34 @@ def test_undo_waits_for_what_was_typed_just_before_and_goes_across_articles(open
     assert names(server, 1, decision="struck") == ["Hypertension"]
 
 
+def test_the_descriptor_chosen_with_the_arrows_is_added(opened, server):
+    opened.press("d", *"ca")
+    wait_until(lambda: len(opened.texts("#add-choices li")) == 2)
+    opened.press("ARROW_DOWN", "ENTER")
+    wait_until(lambda: names(server, 1, decision="accepted"))
+    assert names(server, 1, decision="accepted") == ["Neoplasms"]
+    opened.press("ESCAPE")
+    assert opened.focused().startswith("tag-")
+
+
+def test_escape_leads_from_every_field_back_to_the_headings(opened):
+    for field in ("words", "descriptor", "add"):
+        opened.run("document.getElementById(arguments[0]).focus()", field)
+        opened.press("ESCAPE")
+        assert opened.focused().startswith("tag-"), field
+
+
+def test_redo_has_the_keys_that_other_programs_have(opened, server):
+    opened.press("s", "j", "s", "u")
+    wait_until(lambda: server.get("/api/desk/articles/1")["version"] == 3)
+    opened.press_together("CONTROL", "SHIFT", "z")
+    wait_until(lambda: server.get("/api/desk/articles/1")["version"] == 4)
+    assert names(server, 1, decision="struck") == ["Hypertension", "Thrombosis"]
+    opened.press_together("CONTROL", "z")
+    wait_until(lambda: server.get("/api/desk/articles/1")["version"] == 5)
+    assert names(server, 1, decision="struck") == ["Hypertension"]
+
+
 def test_a_long_list_stays_where_it_is_while_much_changes(ana, server, tmp_path):
     articles = [Article(f"Heparin, part {n}", pmid=str(n + 1)) for n in range(350)]
     write_articles(articles, tmp_path / "long.nbib")
@@ -202,6 +236,29 @@ def test_a_long_list_stays_where_it_is_while_much_changes(ana, server, tmp_path)
     assert len(ana.all(".row-button")) == 200
     ana.press("n")
     ana.shows("Heparin, part 150")
+
+
+def test_who_works_through_what_is_to_do_misses_nothing(ana, server, tmp_path):
+    articles = [Article(f"Heparin, part {n}", pmid=str(n + 1)) for n in range(150)]
+    write_articles(articles, tmp_path / "long.nbib")
+    ana.run("localStorage.setItem('kenmesh-name', 'Ana')")
+    ana.one("#file").send_keys(str(tmp_path / "long.nbib"))
+    wait_until(lambda: len(ana.all(".row-button")) == 100)
+    wait_until(lambda: server.get("/api/desk")["collections"][0]["tagged"] == 150)
+    ana.one("#state option[value=todo]").click()
+    wait_until(lambda: ana.text("#total") == "150" and len(ana.all(".row-button")) == 100)
+    address = f"http://127.0.0.1:{server.port}/api/desk/articles"
+    with httpx.Client(timeout=PATIENCE) as client:
+        for number in range(1, 91):
+            body = {"key": f"Ana skips {number}", "who": "Ana", "version": 0, "action": "skip"}
+            assert client.post(f"{address}/{number}/decisions", json=body).status_code == 200
+    wait_until(lambda: ana.texts("#row-90 .row-state") == ["skipped"])
+    ana.one("#row-100").click()
+    ana.shows("Heparin, part 99")
+    ana.press("n")
+    ana.shows("Heparin, part 100")
+    assert "Article 101 of 150" in ana.text("#place")
+    assert ana.texts(".row-title") == [article.title for article in articles]
 
 
 def test_reasons_filters_and_handing_in(opened, server):
@@ -253,6 +310,102 @@ def test_what_another_person_does_appears_and_conflicts_are_asked_about(opened, 
     ben.press("TAB", "ENTER")
     wait_until(lambda: names(server, 1, decision="accepted") == ["Hypertension"])
     assert names(server, 1, decision="struck") == ["Thrombosis", "Amlodipine"]
+
+
+def test_who_leaves_a_conflict_leaves_all_that_was_decided_on_the_same_sight(opened, ben, server):
+    ben.shows("Blood pressure, part 0")
+    ben.driver.execute_cdp_cmd("Network.setBlockedURLs", {"urls": ["*/changes*"]})
+    opened.press("s")
+    opened.saved()
+    keys = """for (const key of ["j", "s", "m", "f"]) {
+        document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+    }"""
+    ben.run(keys)
+    wait_until(lambda: ben.one("#conflict-dialog").is_displayed())
+    wait_until(lambda: len(ben.run("return JSON.parse(localStorage.getItem('kenmesh-waiting'))")) == 3)
+    ben.press("ENTER")
+    ben.saved()
+    article = server.get("/api/desk/articles/1")
+    assert (article["version"], article["state"]) == (1, "todo")
+    # Once it was looked at, decisions are made as ever; whoever insists makes all of them.
+    opened.press("s")
+    opened.saved()
+    ben.press("p")
+    ben.shows("Blood pressure, part 0")
+    opened.press("s")
+    opened.saved()
+    ben.run(keys)
+    wait_until(lambda: ben.one("#conflict-dialog").is_displayed())
+    ben.press("TAB", "ENTER")
+    wait_until(lambda: server.get("/api/desk/articles/1")["state"] == "done")
+
+
+def test_what_was_decided_at_one_desk_never_comes_to_another(opened, server, tmp_path):
+    server.kill()
+    opened.press("s", "f")
+    wait_until(lambda: "Not saved yet" in opened.text("#problem"))
+    with closing(Desk(tmp_path / "other.sqlite")) as other:
+        open_collection(other, "other.nbib", "Ben", [Article("Hypertension at another desk")])
+        with other.writing() as connection:
+            connection.execute("UPDATE collection SET opened_at = '2020-01-01T00:00:00+00:00'")
+    server.command[-2] = str(tmp_path / "other.sqlite")
+    server.start()
+    wait_until(lambda: opened.texts("#reading-title") == ["Hypertension at another desk"])
+    opened.saved()
+    article = server.get("/api/desk/articles/1")
+    assert (article["version"], article["state"]) == (0, "todo")
+
+
+def test_what_another_model_says_appears(opened, server, tmp_path):
+    with closing(Desk(tmp_path / "review.sqlite")) as desk:
+        opened.driver.execute_cdp_cmd("Network.setBlockedURLs", {"urls": ["*/changes*"]})
+        tag = {"ui": "D051379", "name": "Mice", "score": 0.9, "threshold": 0.5, "tree_numbers": []}
+        # The server tags with its own model whatever it finds untagged first.
+        for count in range(100):
+            tag_again(desk, 1, f"model {count}")
+            keep_tags(desk, f"model {count}", [(1, [tag], None)])
+            if show_article(desk, 1)["model"] == f"model {count}":
+                break
+        opened.driver.execute_cdp_cmd("Network.setBlockedURLs", {"urls": []})
+        wait_until(lambda: opened.headings() == ["Mice"])
+
+
+@pytest.fixture
+def guarded(tmp_path):
+    """Address of a desk with a token, and what was decided at it."""
+    port = free_port()
+    app = create_app(TaggerDouble(), desk=DeskSettings(str(tmp_path / "guarded.sqlite"), token="secret"))
+    server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="warning"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    wait_until(lambda: server.started)
+    yield f"http://127.0.0.1:{port}"
+    server.should_exit = True
+    thread.join(PATIENCE)
+
+
+def test_what_was_decided_without_the_token_is_saved_once_it_is_given(ana, guarded, records):
+    ana.driver.get(f"{guarded}/desk/?token=secret")
+    ana.run("localStorage.setItem('kenmesh-name', 'Ana')")
+    ana.one("#file").send_keys(str(records))
+    ana.shows("Blood pressure, part 0")
+    # As when the server is started again, with another token.
+    ana.driver.delete_all_cookies()
+    ana.press("s")
+    wait_until(lambda: "Not saved yet. This desk needs its token" in ana.text("#problem"))
+    ana.driver.get(f"{guarded}/desk/?token=secret")
+    ana.shows("Blood pressure, part 0")
+    ana.saved()
+    wait_until(lambda: "struck out by Ana" in ana.text("#proposals"))
+
+
+def test_a_link_with_the_token_on_another_page_leads_to_the_desk(ana, server, guarded):
+    # Another site to the browser, which knows nothing of ports: a message in a web mail, say.
+    ana.driver.get(f"http://localhost:{server.port}/desk/")
+    ana.run("location.href = arguments[0]", f"{guarded}/desk/?token=secret")
+    wait_until(lambda: ana.driver.current_url.startswith(guarded))
+    wait_until(lambda: ana.all("#nothing"))
+    assert ana.text("h1") == "KenMeSH desk" and "token" not in ana.driver.current_url
 
 
 def test_a_phone_shows_everything_without_sideways_scrolling(opened, browsers):

@@ -7,11 +7,12 @@ from fastapi.testclient import TestClient
 from web_double import TaggerDouble
 
 from kenmesh_hf.serving import DeskSettings
-from kenmesh_hf.serving.app import create_app, desk_settings
+from kenmesh_hf.serving.app import create_app, desk_settings, serve
 from kenmesh_hf.serving.desk_guard import is_local
 
 HERE = "http://127.0.0.1:8000"
 TOKEN = "a token that nobody guesses"
+QUOTED = f'"{TOKEN}"'
 
 
 @pytest.fixture
@@ -70,6 +71,11 @@ def test_the_name_that_is_listened_to_is_answered(tmp_path):
         assert client.get("/api/desk", headers={"Host": "127.0.0.3"}).status_code == 421
 
 
+def test_the_desk_is_there_without_the_slash_too(client):
+    answer = client.get("/desk")
+    assert answer.status_code == 200 and answer.url.path == "/desk/" and "KenMeSH desk" in answer.text
+
+
 def test_our_own_page_may(client):
     answer = client.post("/api/desk/collections/1/undo", json={"who": "Ana"}, headers={"Origin": HERE})
     assert answer.status_code == 404
@@ -125,12 +131,19 @@ def test_the_token_in_the_address_becomes_a_cookie(remote):
     answer = remote.get("/desk/", params={"token": TOKEN, "collection": "3"}, follow_redirects=False)
     assert answer.status_code == 303 and answer.headers["location"] == "/desk/?collection=3"
     cookie = answer.headers["set-cookie"].lower()
-    assert "httponly" in cookie and "samesite=strict" in cookie
+    assert "httponly" in cookie and "samesite=lax" in cookie
     assert remote.get("/api/desk").status_code == 200
     foreign = remote.post(
         "/api/desk/collections/1/undo", json={"who": "A"}, headers={"Origin": "http://evil.example"}
     )
     assert foreign.status_code == 403
+
+
+def test_cookies_of_other_programs_lock_nobody_out(remote):
+    for other in ("a b=c d", 'x={"y": [1, 2]}', "=", "kenmesh", "ä=ö", 'q="'):
+        for cookie in (f"{other}; kenmesh_desk={QUOTED}", f"kenmesh_desk={QUOTED}; {other}"):
+            answer = remote.get("/api/desk", headers={"Cookie": cookie.encode()})
+            assert answer.status_code == 200, cookie
 
 
 def test_programs_give_the_token_as_a_bearer(remote):
@@ -143,6 +156,18 @@ def test_a_token_is_made_for_addresses_that_others_reach(tmp_path, monkeypatch):
     assert first.token and first.token != second.token and len(first.token) >= 32
     monkeypatch.setenv("KENMESH_DESK_TOKEN", "mine")
     assert desk_settings(tmp_path / "d", TaggerDouble(), "::").token == "mine"
+
+
+def test_the_address_that_is_printed_leads_in_whatever_the_token_is(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("KENMESH_DESK_TOKEN", "a+b & c%d=ä;#")
+    apps = []
+    monkeypatch.setattr("uvicorn.run", lambda app, **options: apps.append(app))
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    serve(TaggerDouble(), host="0.0.0.0", desk=tmp_path / "d.sqlite")
+    address = re.search(r"is at http://0\.0\.0\.0:8000(/desk/\?\S+)\n", capsys.readouterr().out)[1]
+    with TestClient(apps[0], base_url="http://library.example") as client:
+        assert client.get(address).status_code == 200
+        assert client.get("/api/desk").status_code == 200
 
 
 def test_which_addresses_are_of_this_machine_only():

@@ -12,6 +12,8 @@ export class DescriptorField {
     this.found = [];
     this.place = -1;
     this.asked = 0;
+    // What `found` answers to.
+    this.text = "";
     this.list = element("ul", { className: "choices", id: `${input.id}-choices`, hidden: true });
     this.list.setAttribute("role", "listbox");
     this.list.setAttribute("aria-label", "Descriptors that fit");
@@ -30,7 +32,9 @@ export class DescriptorField {
     const text = this.input.value.trim();
     const found = text.length < 2 ? [] : await findDescriptors(text).catch(() => []);
     // A slow answer for older text must not replace a newer one.
-    if (turn === this.asked) this.#show(found);
+    if (turn !== this.asked) return;
+    this.text = text;
+    this.#show(found);
   }
 
   #show(found) {
@@ -72,12 +76,12 @@ export class DescriptorField {
     } else if (event.key === "Enter") {
       event.preventDefault();
       // Who types faster than the server answers gets what fits best to the whole of it.
-      await this.#look();
+      if (!this.found.length || this.text !== this.input.value.trim()) await this.#look();
       if (this.found.length) this.#take(Math.max(this.place, 0));
     } else if (event.key === "Escape") {
+      if (!this.found.length) return this.left();
       event.preventDefault();
-      if (this.found.length) this.#show([]);
-      else this.left();
+      this.#show([]);
     }
   }
 

@@ -13,7 +13,7 @@ import { headingOf, TagRows } from "./tag_rows.js";
 
 const LOOK_AGAIN = 2000;
 const STATES = { todo: "to do", done: "done", skipped: "skipped" };
-const desk = { shown: null, now: 0, rows: null, tags: null, collections: null, saving: null };
+const desk = { shown: null, opened: null, now: 0, rows: null, tags: null, collections: null, saving: null };
 
 const tell = (text) => (byId("news").textContent = text);
 const fail = (error) => say("problem", error.message);
@@ -73,7 +73,7 @@ function bind(back, hasQualifiers) {
     [["l"], "skip it for now, and on to the next", () => finish("skip"), "skip"],
     [["o"], "put it back to do", () => decide("reopen"), "reopen"],
     [["u", "Ctrl+z"], "undo my last decision", () => step(takeBack, "Taken back"), "undo"],
-    [["r", "Ctrl+y"], "redo it", () => step(makeAgain, "Made again"), "redo"],
+    [["r", "Ctrl+y", "Ctrl+Shift+z"], "redo it", () => step(makeAgain, "Made again"), "redo"],
     [["/"], "find articles", () => byId("words").focus()],
     [["Escape"], "back to the headings", back],
     [["?"], "these keys", () => ask("help-dialog"), "help"],
@@ -104,6 +104,7 @@ async function name() {
 async function openCollection(id) {
   byId("list-pane").hidden = false;
   hideArticle();
+  desk.opened = null;
   await desk.rows.open(id);
   const [first] = desk.rows.rows;
   if (first) await open(first.id);
@@ -117,6 +118,7 @@ function hideArticle() {
 function listed({ now, counts }) {
   // Changes of articles that are not in the list yet are told by the list itself.
   desk.now ||= now;
+  desk.opened = counts.opened_at;
   desk.collections.show(counts);
 }
 
@@ -166,7 +168,7 @@ async function go(by) {
 
 async function decide(action, more = {}) {
   const who = desk.shown && (await name());
-  if (who) desk.saving.add(desk.shown.id, who, action, more);
+  if (who) desk.saving.add(desk.shown.id, who, action, { opened_at: desk.opened, ...more });
 }
 
 async function finish(action) {
@@ -212,10 +214,10 @@ function refused(error) {
   if (desk.shown) open(desk.shown.id);
 }
 
-async function conflict(error, decision) {
+async function conflict(error, decisions) {
   const here = error.body.article.id === desk.shown?.id;
   if (here) show(error.body.article);
-  return askConflict(error.body, decision);
+  return askConflict(error.body, decisions);
 }
 
 function waiting(error) {
@@ -230,6 +232,9 @@ async function lookAgain() {
   desk.looking = true;
   try {
     const found = await getChanges(current, desk.now);
+    // The server was started again with another desk: nothing that is shown here is of it.
+    const mine = current === desk.collections.current && desk.opened;
+    if (mine && found.counts.opened_at !== desk.opened) return location.reload();
     desk.now = found.now;
     desk.collections.show(found.counts);
     if (found.total > found.articles.length) await desk.rows.refresh();
@@ -246,7 +251,8 @@ async function refresh(changed) {
   const now = changed.find((row) => row.id === desk.shown?.id);
   if (!now || !desk.saving.idle) return;
   const news = now.version !== desk.shown.version;
-  if (!news && Boolean(desk.shown.model) === now.tagged) return;
+  // Another model may have tagged it meanwhile, which shows in its doubt.
+  if (!news && Boolean(desk.shown.model) === now.tagged && desk.shown.doubt === now.doubt) return;
   const before = desk.shown;
   const article = await getArticle(now.id);
   // Whoever went on, or decided, meanwhile must not be taken back.

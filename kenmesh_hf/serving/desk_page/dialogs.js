@@ -33,15 +33,15 @@ export async function askName() {
   return knownName();
 }
 
-// Whether the reader's own decision is wanted all the same.
-export async function askConflict({ detail, by, article }, decision) {
+// Whether the reader's own decisions are wanted all the same.
+export async function askConflict({ detail, by, article }, decisions) {
   const nameOf = (ui) => article.tags.find((tag) => tag.ui === ui)?.name ?? ui ?? "";
   const line = ({ who, at, action, ui, undone }) =>
     `${who} ${undone ? "took back:" : ""} ${DONE[action]} ${nameOf(ui)} (${new Date(at).toLocaleTimeString("en")})`;
   byId("conflict-text").textContent = detail;
   byId("conflict-list").replaceChildren(...by.map((row) => element("li", { textContent: line(row) })));
-  const mine = decision ? `You wanted: ${decision.action} ${nameOf(decision.ui)}.` : "";
-  byId("conflict-mine").textContent = mine;
+  const mine = decisions.map(({ action, ui }) => `${action} ${nameOf(ui)}`.trim());
+  byId("conflict-mine").textContent = `You wanted: ${mine.join(", ")}.`;
   return (await ask("conflict-dialog")) === "mine";
 }
 

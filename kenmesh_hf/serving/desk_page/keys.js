@@ -25,7 +25,7 @@ export class Keys {
     const typing = event.target.closest("input, textarea, select, dialog");
     if (event.defaultPrevented || typing || event.altKey) return;
     const control = event.ctrlKey || event.metaKey;
-    const name = control ? `Ctrl+${event.key.toLowerCase()}` : event.key;
+    const name = control ? `Ctrl+${event.shiftKey ? "Shift+" : ""}${event.key.toLowerCase()}` : event.key;
     // Whoever speaks to the computer, or has a key that sticks, may want letters to do nothing.
     const letter = !control && [...event.key].length === 1;
     const run = this.commands.get(name);

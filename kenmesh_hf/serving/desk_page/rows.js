@@ -16,6 +16,7 @@ export class Rows {
     Object.assign(this, { picked, listed, failed });
     this.rows = [];
     this.total = 0;
+    this.ended = true;
     this.collection = null;
     this.current = null;
     this.descriptor = null;
@@ -58,29 +59,36 @@ export class Rows {
     const { collection, asked } = this;
     const length = this.rows.length;
     for (let start = 0; start < length; start += LARGEST) {
-      const found = await getRows(collection, this.#filter(start, LARGEST));
+      const found = await getRows(collection, { ...this.#filter(), start, limit: LARGEST });
       if (asked !== this.asked) return;
       this.update(found.articles);
     }
   }
 
   async #more() {
-    if (this.rows.length < this.total && !this.loading) await this.#load(this.rows.length);
+    if (!this.ended && !this.loading) await this.#load(this.rows.length);
   }
 
-  #filter(start, limit) {
+  #filter() {
     const [state, q, sort] = ["state", "words", "sort"].map((id) => byId(id).value.trim());
-    return { state, q, ui: this.descriptor?.ui ?? "", sort, start, limit };
+    return { state, q, ui: this.descriptor?.ui ?? "", sort };
   }
 
   async #load(start) {
     const turn = ++this.asked;
     this.loading = true;
     try {
-      const found = await getRows(this.collection, this.#filter(start, PIECE));
+      // Behind the last one and not at a place: what was decided meanwhile may no longer fit, so places move.
+      const piece = start ? { after: this.rows[start - 1].id } : { start };
+      const found = await getRows(this.collection, { ...this.#filter(), ...piece, limit: PIECE });
       if (turn !== this.asked) return;
-      this.total = found.total;
-      this.rows = [...this.rows.slice(0, start), ...found.articles];
+      const before = this.rows.slice(0, start);
+      const known = new Set(before.map(({ id }) => id));
+      const fresh = found.articles.filter(({ id }) => !known.has(id));
+      this.rows = [...before, ...fresh];
+      // The number is that of the list as it was begun: what no longer fits stays in sight.
+      if (!start) this.total = found.total;
+      this.ended = !fresh.length || found.articles.length < PIECE || this.rows.length >= this.total;
       this.#draw(start);
       this.listed(found);
     } catch (error) {
@@ -95,7 +103,7 @@ export class Rows {
     if (start) byId("rows").append(...items);
     else byId("rows").replaceChildren(...items);
     byId("total").textContent = this.total ? number(this.total) : "None fits.";
-    byId("more").hidden = this.rows.length >= this.total;
+    byId("more").hidden = this.ended;
   }
 
   #item(row) {

@@ -4,6 +4,8 @@ import { sendDecision } from "./server.js";
 
 const WAITING = "kenmesh-waiting";
 const AGAIN = 1500;
+// The desk's own refusals; all else (a token that is no longer known, a server without a desk) may pass.
+const REFUSED = [404, 422];
 
 // Pages that come over plain HTTP from another machine have no crypto.randomUUID.
 function newKey() {
@@ -11,7 +13,8 @@ function newKey() {
 }
 
 export class Saving {
-  // `saved` gets the article as it is then, `conflict` the error and the decision; it says whether to insist.
+  // `saved` gets the article as it is then, `conflict` the error and the decisions that wait on that article; it
+  // says whether to insist.
   constructor({ saved, conflict, failed, waiting }) {
     Object.assign(this, { saved, conflict, failed, waiting });
     this.versions = new Map();
@@ -25,13 +28,19 @@ export class Saving {
   }
 
   add(article, who, action, more = {}) {
-    this.queue.push({ article, body: { key: newKey(), who, action, ...more } });
+    // What follows one's own decision on the same article was decided on what that one will make of it.
+    const version = this.#waitingOn(article).length ? undefined : (this.versions.get(article) ?? 0);
+    this.queue.push({ article, body: { key: newKey(), who, action, version, ...more } });
     this.#keep();
     this.#work();
   }
 
   get idle() {
     return !this.queue.length;
+  }
+
+  #waitingOn(article) {
+    return this.queue.filter((item) => item.article === article);
   }
 
   // Whether everything is saved, once it is, or as soon as it turns out that it has to wait.
@@ -56,7 +65,6 @@ export class Saving {
   }
 
   async #send(item) {
-    // What follows one's own decision on the same article was decided on what that one made of it.
     item.body.version ??= this.versions.get(item.article) ?? 0;
     this.#keep();
     try {
@@ -71,23 +79,25 @@ export class Saving {
   }
 
   async #handle(error, item) {
-    if (error.status === undefined || error.status >= 500) {
+    if (error.status === 409) {
+      this.know(error.body.article);
+      const mine = this.#waitingOn(item.article);
+      const insist = await this.conflict(error, mine.map(({ body }) => body));
+      // What was decided after it was decided on the same sight of the article, so it goes with it.
+      if (insist) item.body.version = error.body.article.version;
+      else this.#drop(mine);
+    } else if (REFUSED.includes(error.status)) {
+      this.#drop();
+      this.failed(error);
+    } else {
       this.waiting(error);
       this.#tellSettled(false);
       await new Promise((resolve) => setTimeout(resolve, AGAIN));
-    } else if (error.status === 409) {
-      this.know(error.body.article);
-      const insist = await this.conflict(error, item.body);
-      if (insist) item.body.version = error.body.article.version;
-      else this.#drop();
-    } else {
-      this.#drop();
-      this.failed(error);
     }
   }
 
-  #drop() {
-    this.queue.shift();
+  #drop(items = [this.queue[0]]) {
+    this.queue = this.queue.filter((item) => !items.includes(item));
     this.#keep();
     if (this.idle) this.#tellSettled(true);
   }
