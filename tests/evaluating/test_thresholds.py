@@ -167,6 +167,20 @@ def test_a_gain_that_may_be_chance_is_not_taken(monkeypatch):
         assert (tune_thresholds(*articles, 400).per_label is not None) == taken
 
 
+def test_one_lucky_division_of_the_articles_decides_nothing(monkeypatch):
+    articles = invent(200, 8)
+    monkeypatch.setattr("kenmesh_hf.evaluating.thresholds.PRIORS", ())
+    monkeypatch.setattr("kenmesh_hf.evaluating.thresholds.VARIANCES", (1.0,))
+
+    def spread(divisions: int) -> float:
+        """How far gains differ by the way in which the articles were divided."""
+        monkeypatch.setattr("kenmesh_hf.evaluating.thresholds.DIVISIONS", divisions)
+        found = [tune_thresholds(*articles, 400, seed=seed).held_out for seed in range(8)]
+        return float(np.std([held_out["recalibrated_1"] - held_out["global"] for held_out in found]))
+
+    assert 0 < spread(8) < 0.7 * spread(1)
+
+
 def test_presets_trade_precision_for_recall():
     scored, gold = invent(500, 9)
     thresholds = tune_thresholds(scored, gold, 400)
