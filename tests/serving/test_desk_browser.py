@@ -261,6 +261,21 @@ def test_who_works_through_what_is_to_do_misses_nothing(ana, server, tmp_path):
     assert ana.texts(".row-title") == [article.title for article in articles]
 
 
+def test_text_typed_before_the_next_article_is_there_is_no_command(opened):
+    slow = {"offline": False, "latency": 700, "downloadThroughput": -1, "uploadThroughput": -1}
+    opened.driver.execute_cdp_cmd("Network.enable", {})
+    opened.driver.execute_cdp_cmd("Network.emulateNetworkConditions", slow)
+    opened.press("f", "d", *"blood pressure, h")
+    assert opened.one("#add").get_attribute("value") == "blood pressure, h"
+    opened.press("ENTER")
+    opened.shows("Blood pressure, part 1")
+    wait_until(lambda: "Hypertension" in opened.kept())
+    opened.press("ESCAPE", "f", "/", *"part 13")
+    assert opened.one("#words").get_attribute("value") == "part 13"
+    wait_until(lambda: opened.text("#total") == "1")
+    opened.driver.execute_cdp_cmd("Network.emulateNetworkConditions", slow | {"latency": 0})
+
+
 def test_reasons_filters_and_handing_in(opened, server):
     opened.press("e")
     wait_until(lambda: opened.texts("#reading-abstract mark") == ["hypertension"])

@@ -42,9 +42,9 @@ function build(hasQualifiers) {
   desk.collections = new Collections({ chosen: openCollection, name, told: tell });
   const back = () => desk.tags.move(0) || byId("tags-pane").focus();
   new DescriptorField(byId("add"), {
-    chosen: async (found) => {
-      await decide("add", { ui: found.ui });
+    chosen: (found) => {
       byId("add").focus();
+      inTurn(() => decide("add", { ui: found.ui }))();
     },
     left: back,
   });
@@ -68,18 +68,18 @@ function bind(back, hasQualifiers) {
     [["m"], "make it a major topic, or not", () => desk.tags.tag && decide("major", { ui: desk.tags.tag.ui, major: !desk.tags.tag.major })],
     hasQualifiers && [["q"], "choose its qualifiers", () => desk.tags.tag && qualify(desk.tags.tag)],
     [["e"], "explain it: reasons and words", () => desk.tags.toggle()],
-    [["d"], "add a descriptor by any of its terms", () => byId("add").focus()],
+    [["d"], "add a descriptor by any of its terms", field("add")],
     [["f"], "done, and on to the next article", () => finish("done"), "done"],
     [["l"], "skip it for now, and on to the next", () => finish("skip"), "skip"],
     [["o"], "put it back to do", () => decide("reopen"), "reopen"],
     [["u", "Ctrl+z"], "undo my last decision", () => step(takeBack, "Taken back"), "undo"],
     [["r", "Ctrl+y", "Ctrl+Shift+z"], "redo it", () => step(makeAgain, "Made again"), "redo"],
-    [["/"], "find articles", () => byId("words").focus()],
+    [["/"], "find articles", field("words")],
     [["Escape"], "back to the headings", back],
     [["?"], "these keys", () => ask("help-dialog"), "help"],
   ]
     .filter(Boolean)
-    .map(([keys, text, run, button]) => [keys, text, inTurn(run), button]);
+    .map(([keys, text, run, button]) => [keys, text, run.atOnce ? run : inTurn(run), button]);
   new Keys(commands);
   for (const [, , run, button] of commands) if (button) byId(button).addEventListener("click", run);
   byId("who").addEventListener("click", async () => (byId("who").textContent = (await askName()) || "Your name…"));
@@ -87,6 +87,9 @@ function bind(back, hasQualifiers) {
     byId(id).addEventListener("keydown", (event) => event.key === "Escape" && !event.defaultPrevented && back());
   }
 }
+
+// What is typed behind such a key is text and no command, so the field is entered at once.
+const field = (id) => Object.assign(() => byId(id).focus(), { atOnce: true });
 
 // Whoever types faster than articles come decides on the one that will be there, not on the one before.
 let before = Promise.resolve();
@@ -126,7 +129,7 @@ async function open(id) {
   try {
     show(await getArticle(id));
     placed(id);
-    if (!document.activeElement?.closest("#list-pane input, #list-pane select")) desk.tags.move(0);
+    if (!document.activeElement?.closest("#list-pane input, #list-pane select, #add")) desk.tags.move(0);
   } catch (error) {
     fail(error);
   }
