@@ -1,5 +1,6 @@
 """Fixtures that several test files share: a small prepared dataset and a tiny model, each made once."""
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,13 @@ from kenmesh_hf.preparing import PrepareOptions, prepare
 def _datasets_cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Keeps what `load_dataset` converts out of the user's cache."""
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path_factory.getbasetemp() / "datasets")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _heed_interrupts() -> None:
+    """What a shell runs in the background ignores Ctrl+C, and so would all that tests start and stop."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True, scope="session")
