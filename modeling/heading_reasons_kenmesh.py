@@ -1,7 +1,7 @@
 """Why a tag is told to be a major topic, and why it has a qualifier: similar articles, and words."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,28 @@ from .terms_kenmesh import hash_words, split_words
 
 # Words that are named for a qualifier, if they add as much to what words say.
 MOST_WORDS, LEAST_WEIGHT = 3, 0.01
+
+
+class SaidByWords(NamedTuple):
+    """What the words of an article say about qualifiers.
+
+    Attributes:
+        words: Those that the model knows, each once and as it stands first.
+        weights: What each adds to what words say about each qualifier, `(words, qualifiers)`.
+    """
+
+    words: list[str]
+    weights: np.ndarray
+
+    def strongest(self, number: int) -> list[dict[str, Any]]:
+        """Words that speak for a qualifier wherever they stand, strongest first."""
+        weights = self.weights[:, number]
+        best = np.argsort(-weights, kind="stable")[:MOST_WORDS].tolist()
+        return [
+            {"word": self.words[place], "weight": float(weights[place])}
+            for place in best
+            if weights[place] >= LEAST_WEIGHT
+        ]
 
 
 class HeadingReasons:
@@ -43,7 +65,10 @@ class HeadingReasons:
         """
         counted = self.numbers.counts.carriers(known, findings)
         title = known.features[:, ROW["term_in_title"]] > 0
-        for place, (tag, row) in enumerate(zip(told, known.rows.tolist(), strict=True)):
+        rows = known.rows.tolist()
+        wanted = {row for row, tag in zip(rows, told, strict=True) if tag.get("qualifiers")}
+        said = {row: self._said(articles[row], findings[row]) for row in wanted}
+        for place, (tag, row) in enumerate(zip(told, rows, strict=True)):
             tag["evidence"]["major"] = {
                 "in_title": bool(title[place]),
                 "carriers": int(counted.majors_known[place]),
@@ -54,28 +79,21 @@ class HeadingReasons:
                 item["evidence"] = {
                     "carriers": int(counted.known[place]),
                     "agreeing": int(counted.qualified[place, number]),
-                    "words": self._words(articles[row], findings[row], number),
+                    "words": said[row].strongest(number),
                 }
 
-    def _words(self, article: Mapping[str, Any], found: Findings, number: int) -> list[dict[str, Any]]:
-        """Words of an article that speak for a qualifier wherever they stand, strongest first."""
+    def _said(self, article: Mapping[str, Any], found: Findings) -> SaidByWords:
+        """What an article's words say, looked up once for all its tags."""
         aspects = self.headings.aspects
         nothing = np.zeros(0, np.int64)
         inputs = aspects.inputs([found.words], nothing, nothing, nothing)
         [model, *_] = aspects.models(*own_articles(self.numbers, found))
-        weights = (
-            inputs.values
-            * aspects.scales[model, inputs.columns]
-            * aspects.weights[model, inputs.columns, number]
-        )
-        weights[inputs.columns >= len(aspects.words)] = 0
-        best = np.argsort(-weights, kind="stable")[:MOST_WORDS]
+        mine = inputs.columns < len(aspects.words)
+        columns = inputs.columns[mine]
+        amounts = inputs.values[mine] * aspects.scales[model, columns]
         texts = _texts_of(article)
-        return [
-            {"word": texts[int(aspects.words[inputs.columns[place]])], "weight": float(weights[place])}
-            for place in best.tolist()
-            if weights[place] >= LEAST_WEIGHT
-        ]
+        words = [texts[value] for value in aspects.words[columns].tolist()]
+        return SaidByWords(words, amounts[:, None] * aspects.weights[model, columns])
 
 
 def _texts_of(article: Mapping[str, Any]) -> dict[int, str]:
