@@ -82,6 +82,15 @@ class DeskPage(BrowserPage):
         return self.texts(".decision.kept .name")
 
 
+def skip_articles(server, who, count):
+    """Somebody skips the first articles, without a browser."""
+    address = f"http://127.0.0.1:{server.port}/api/desk/articles"
+    with httpx.Client(timeout=PATIENCE) as client:
+        for number in range(1, count + 1):
+            body = {"key": f"{who} skips {number}", "who": who, "version": 0, "action": "skip"}
+            assert client.post(f"{address}/{number}/decisions", json=body).status_code == 200
+
+
 @pytest.fixture
 def ana(browsers, server):
     page = DeskPage(browsers[0]).visit(server)
@@ -226,11 +235,7 @@ def test_a_long_list_stays_where_it_is_while_much_changes(ana, server, tmp_path)
     ana.one("#row-150").click()
     ana.shows("Heparin, part 149")
     ana.driver.execute_cdp_cmd("Network.setBlockedURLs", {"urls": ["*/changes*"]})
-    address = f"http://127.0.0.1:{server.port}/api/desk/articles"
-    with httpx.Client(timeout=PATIENCE) as client:
-        for number in range(1, 251):
-            body = {"key": f"Ben skips {number}", "who": "Ben", "version": 0, "action": "skip"}
-            assert client.post(f"{address}/{number}/decisions", json=body).status_code == 200
+    skip_articles(server, "Ben", 250)
     ana.driver.execute_cdp_cmd("Network.setBlockedURLs", {"urls": []})
     wait_until(lambda: ana.texts("#row-3 .row-state") == ["skipped"])
     assert len(ana.all(".row-button")) == 200
@@ -247,11 +252,7 @@ def test_who_works_through_what_is_to_do_misses_nothing(ana, server, tmp_path):
     wait_until(lambda: server.get("/api/desk")["collections"][0]["tagged"] == 150)
     ana.one("#state option[value=todo]").click()
     wait_until(lambda: ana.text("#total") == "150" and len(ana.all(".row-button")) == 100)
-    address = f"http://127.0.0.1:{server.port}/api/desk/articles"
-    with httpx.Client(timeout=PATIENCE) as client:
-        for number in range(1, 91):
-            body = {"key": f"Ana skips {number}", "who": "Ana", "version": 0, "action": "skip"}
-            assert client.post(f"{address}/{number}/decisions", json=body).status_code == 200
+    skip_articles(server, "Ana", 90)
     wait_until(lambda: ana.texts("#row-90 .row-state") == ["skipped"])
     ana.one("#row-100").click()
     ana.shows("Heparin, part 99")
